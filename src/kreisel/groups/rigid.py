@@ -49,9 +49,12 @@ class RigidMotions(Group):
 
     def log(self, q: Element) -> Vector:
         r, x = self.split(q)
-        W = self.rotations.log(r)
+        p = S3.from_rotations(self.rotations, r)
+        n2 = ca.dot(p[1:], p[1:])
+        per_sine = sa.f7(p[0], n2)
+        W = per_sine * p[1:]
         c = ca.cross(W, x)
-        return ca.vertcat(W, x - c / 2 + sa.f6(ca.dot(W, W)) * ca.cross(W, c))
+        return ca.vertcat(W, x - c / 2 + sa.f6_quaternion(p[0], n2, per_sine**2 * n2) * ca.cross(W, c))
 
     def Ad(self, q: Element) -> Square:
         r, x = self.split(q)

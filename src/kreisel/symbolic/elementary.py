@@ -7,7 +7,7 @@ does not depend on how many instances share a call. Arguments for which the shor
 would be inexact (beyond a million, or not finite) take a branch to the C library, lane by lane.
 
 Errors, measured against 40-digit arithmetic in ``tests/symbolic/test_elementary.py``: below one
-unit in the last place for all three.
+unit in the last place for sine and cosine, below 1.6 for the arc tangent.
 """
 
 from __future__ import annotations
@@ -58,15 +58,20 @@ def sin_cos(b: Builder, x: str, shift: int) -> str:
     """sin(x) for shift 0, cos(x) = sin(x + pi/2) for shift 1."""
     size = b.call("llvm.fabs", x)
     k = b.call("llvm.rint", b.mul(x, b.constant(2 / pi)))
-    r = x
-    for part in HALF_PI:
-        r = b.sub(r, b.mul(k, b.constant(part)))
+    # x - k pi/2 = r + rest: the first difference is exact, of the others the rounding errors are kept.
+    r0 = b.sub(x, b.mul(k, b.constant(HALF_PI[0])))
+    kp = b.mul(k, b.constant(HALF_PI[1]))
+    r1 = b.sub(r0, kp)
+    kp = b.sub(b.mul(k, b.constant(HALF_PI[2])), b.sub(b.sub(r0, r1), kp))
+    r = b.sub(r1, kp)
+    rest = b.sub(b.sub(r1, r), kp)
     u = b.mul(r, r)
-    sine = b.add(r, b.mul(b.mul(r, u), horner(b, SIN, u)))
+    sine = b.add(r, b.add(rest, b.mul(b.mul(r, u), horner(b, SIN, u))))
     half = b.mul(u, b.constant(0.5))
     head = b.sub(b.constant(1.0), half)
     # (1 - head) - half is the rounding error of head.
     tail = b.sub(b.sub(b.constant(1.0), head), half)
+    tail = b.sub(tail, b.mul(r, rest))
     cosine = b.add(head, b.add(tail, b.mul(b.mul(u, u), horner(b, COS, u))))
     if shift:
         k = b.add(k, b.constant(1.0))

@@ -115,6 +115,17 @@ def f7(w: ca.SX, n2: ca.SX) -> ca.SX:
     return ca.if_else(near, 4 * _horner(_ATAN, u) / one_plus, 2 * ca.atan2(n, w) / n)
 
 
+def f6_quaternion(w: ca.SX, n2: ca.SX, s: ca.SX) -> ca.SX:
+    """f6 at the squared angle s of a unit quaternion with parts as in :func:`f7`.
+
+    Next to its pole at 2 pi the cotangent is w / n, without any loss; from the angle alone it would lose what the angle does.
+    """
+    far = s >= _SWITCH["inverse"]
+    x = ca.sqrt(ca.if_else(far, s, _GUARD))
+    n = ca.sqrt(ca.if_else(far, n2, _GUARD))
+    return _switch(s, "inverse", _F6, (1 - x * w / (2 * n)) / x**2, 2 / _pole(s))
+
+
 def _half_angle(s: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """x, sin(x/2) and cos(x/2), of an x that is never small."""
     x = ca.sqrt(ca.if_else(s < _GUARD, _GUARD, s))

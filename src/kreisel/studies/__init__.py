@@ -1,0 +1,1 @@
+"""Measurements and reproductions of published experiments."""
