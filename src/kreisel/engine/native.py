@@ -8,7 +8,6 @@ stored as a whole and is loaded as a whole again does not wait for the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,16 +59,18 @@ def call(typing: Any, address: Any, x: Any, y: Any, z: Any) -> Any:
     return types.int64(*[types.int64] * 4), build
 
 
-def _loop(b: Any, n: Any, pointers: list[Any], body: Callable[..., Any]) -> None:
-    """pointers[0][i] = body(pointers[0][i], pointers[1][i], ...) for n vectors."""
-    bases = [b.inttoptr(p, _VECTOR.as_pointer()) for p in pointers]
-    with cgutils.for_range(b, n) as loop:
-        places = [b.gep(base, [loop.index]) for base in bases]
-        values = []
-        for place in places:
-            values.append(b.load(place))
-            values[-1].align = 8
-        b.store(body(*values), places[0]).align = 8
+def _vectors(b: Any, address: Any) -> Any:
+    return b.inttoptr(address, _VECTOR.as_pointer())
+
+
+def _load(b: Any, base: Any, i: Any) -> Any:
+    x = b.load(b.gep(base, [i]))
+    x.align = 8
+    return x
+
+
+def _store(b: Any, x: Any, base: Any, i: Any) -> None:
+    b.store(x, b.gep(base, [i])).align = 8
 
 
 def _splat(b: Any, x: Any) -> Any:
@@ -78,61 +79,15 @@ def _splat(b: Any, x: Any) -> Any:
     return b.shuffle_vector(v, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
+def _all(value: Any, kind: Any = _BITS) -> Any:
+    return ir.Constant(kind, [value] * LANES)
+
+
 def _absolute(b: Any, x: Any) -> Any:
-    mask = ir.Constant(_BITS, [0x7FFFFFFFFFFFFFFF] * LANES)
-    return b.bitcast(b.and_(b.bitcast(x, _BITS), mask), _VECTOR)
+    return b.bitcast(b.and_(b.bitcast(x, _BITS), _all(0x7FFFFFFFFFFFFFFF)), _VECTOR)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def subtract(typing: Any, y: Any, x: Any, a: Any, n: Any) -> Any:
-    """y -= a x with a number a."""
-
-    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
-        a = _splat(b, args[2])
-        _loop(b, args[3], [args[0], args[1]], lambda y, x: b.fsub(y, b.fmul(x, a, flags=_FUSED), flags=_FUSED))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.float64, types.int64), build
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def scale(typing: Any, y: Any, x: Any, r: Any, n: Any) -> Any:
-    """y = x r, entry by entry."""
-
-    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
-        _loop(b, args[3], [args[0], args[1], args[2]], lambda y, x, r: b.fmul(x, r))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64, types.int64), build
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def add_absolute(typing: Any, y: Any, x: Any, n: Any) -> Any:
-    """y += |x|, entry by entry."""
-
-    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
-        _loop(b, args[2], [args[0], args[1]], lambda y, x: b.fadd(y, _absolute(b, x)))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), build
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def reciprocal_power(typing: Any, y: Any, x: Any, n: Any) -> Any:
-    """y = 2**-floor(log2 x), entry by entry, for 0 <= x < 2**1023; 2**1023 for zero.
-
-    Only the exponent's bits are touched, so products with y are exact.
-    """
-
-    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
-        def body(y: Any, x: Any) -> Any:
-            exponent = b.and_(b.bitcast(x, _BITS), ir.Constant(_BITS, [_EXPONENT] * LANES))
-            return b.bitcast(b.sub(ir.Constant(_BITS, [_TWICE_BIAS] * LANES), exponent), _VECTOR)
-
-        _loop(b, args[2], [args[0], args[1]], body)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), build
+_A, _X, _NOTHING = types.int64, types.float64, types.void
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -140,9 +95,102 @@ def clear(typing: Any, y: Any, n: Any) -> Any:
     """y = 0."""
 
     def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
-        base = b.inttoptr(args[0], _VECTOR.as_pointer())
-        with cgutils.for_range(b, args[1]) as loop:
-            b.store(ir.Constant(_VECTOR, [0.0] * LANES), b.gep(base, [loop.index])).align = 8
+        y, n = args
+        with cgutils.for_range(b, n) as loop:
+            _store(b, _all(0.0, _VECTOR), _vectors(b, y), loop.index)
         return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64), build
+    return _NOTHING(_A, _A), build
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def subtract(typing: Any, y: Any, x: Any, a: Any, n: Any) -> Any:
+    """y -= a x with a number a."""
+
+    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        y, x, a, n = args
+        y, x, a = _vectors(b, y), _vectors(b, x), _splat(b, a)
+        with cgutils.for_range(b, n) as loop:
+            product = b.fmul(_load(b, x, loop.index), a, flags=_FUSED)
+            _store(b, b.fsub(_load(b, y, loop.index), product, flags=_FUSED), y, loop.index)
+        return context.get_dummy_value()
+
+    return _NOTHING(_A, _A, _X, _A), build
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def scale(typing: Any, y: Any, y_step: Any, x: Any, x_step: Any, r: Any, n: Any, columns: Any) -> Any:
+    """y_j = x_j r, entry by entry, for columns whose starts are ``step`` bytes apart."""
+
+    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        y, y_step, x, x_step, r, n, columns = args
+        r = _vectors(b, r)
+        with cgutils.for_range(b, columns) as outer:
+            to = _vectors(b, b.add(y, b.mul(outer.index, y_step)))
+            of = _vectors(b, b.add(x, b.mul(outer.index, x_step)))
+            with cgutils.for_range(b, n) as loop:
+                _store(b, b.fmul(_load(b, of, loop.index), _load(b, r, loop.index)), to, loop.index)
+        return context.get_dummy_value()
+
+    return _NOTHING(*[_A] * 7), build
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def add_absolute(typing: Any, y: Any, x: Any, x_step: Any, n: Any, columns: Any) -> Any:
+    """y += sum over j of |x_j|, entry by entry, for columns whose starts are ``step`` bytes apart."""
+
+    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        y, x, x_step, n, columns = args
+        y = _vectors(b, y)
+        total = cgutils.alloca_once(b, _VECTOR)
+        with cgutils.for_range(b, n) as outer:
+            b.store(_load(b, y, outer.index), total)
+            with cgutils.for_range(b, columns) as loop:
+                of = _vectors(b, b.add(x, b.mul(loop.index, x_step)))
+                b.store(b.fadd(b.load(total), _absolute(b, _load(b, of, outer.index))), total)
+            _store(b, b.load(total), y, outer.index)
+        return context.get_dummy_value()
+
+    return _NOTHING(*[_A] * 5), build
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def reciprocal_powers(typing: Any, y: Any, x: Any, n: Any) -> Any:
+    """y = 2**-floor(log2 x), entry by entry, for x >= 0; 2**1023 for x = 0. True if all x are below ``HUGE``.
+
+    Only the bits of the exponent are touched, so that products with y are exact.
+    """
+
+    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        y, x, n = args
+        y, x = _vectors(b, y), _vectors(b, x)
+        truths = ir.VectorType(ir.IntType(1), LANES)
+        fit = cgutils.alloca_once_value(b, _all(1, truths))
+        with cgutils.for_range(b, n) as loop:
+            v = _load(b, x, loop.index)
+            b.store(b.and_(b.load(fit), b.fcmp_ordered("<", v, _all(HUGE, _VECTOR))), fit)
+            exponent = b.and_(b.bitcast(v, _BITS), _all(_EXPONENT))
+            _store(b, b.bitcast(b.sub(_all(_TWICE_BIAS), exponent), _VECTOR), y, loop.index)
+        bits = b.bitcast(b.load(fit), ir.IntType(LANES))
+        return b.icmp_unsigned("==", bits, ir.Constant(ir.IntType(LANES), -1))
+
+    return types.boolean(_A, _A, _A), build
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def assemble(typing: Any, y: Any, y_step: Any, x: Any, x_step: Any, places: Any, n: Any) -> Any:
+    """y[places[i], places[j]] += x[i, j] for square arrays by columns whose starts are ``step`` bytes apart."""
+
+    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        y, y_step, x, x_step, places, n = args
+        places = b.inttoptr(places, _INT.as_pointer())
+        with cgutils.for_range(b, n) as outer:
+            column = b.add(y, b.mul(b.load(b.gep(places, [outer.index])), y_step))
+            to = b.inttoptr(column, _DOUBLE.as_pointer())
+            of = b.inttoptr(b.add(x, b.mul(outer.index, x_step)), _DOUBLE.as_pointer())
+            with cgutils.for_range(b, n) as loop:
+                place = b.gep(to, [b.load(b.gep(places, [loop.index]))])
+                b.store(b.fadd(b.load(place), b.load(b.gep(of, [loop.index]))), place)
+        return context.get_dummy_value()
+
+    return _NOTHING(*[_A] * 6), build

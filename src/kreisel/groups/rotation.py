@@ -51,7 +51,7 @@ class Rotations(Group):
         """The same rotation, given as an element of the other group."""
         if other is self:
             return q
-        return rotation_matrix(q) if self is SO3 else quaternion(ca.reshape(q, 3, 3).T)
+        return SO3.from_matrix(rotation_matrix(q)) if self is SO3 else quaternion(SO3.matrix(q))
 
 
 class _SO3(Rotations):
