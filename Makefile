@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# bench.done adds the packages that only the benchmarks compare with.
 READY := $(VENV)/ready
+# The packages that only the benchmarks compare with.
 READY_BENCH := $(VENV)/ready-bench
 
 .PHONY: setup demo test test-slow lint bench docs clean
@@ -40,7 +40,8 @@ bench: $(READY_BENCH)
 	$(BIN)/python bench/groups.py
 
 docs: $(READY)
-	$(BIN)/python docs/tables.py
+	$(BIN)/pdoc --math --docformat restructuredtext -o out/docs kreisel
+	@echo 'wrote out/docs/kreisel.html'
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

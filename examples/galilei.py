@@ -8,9 +8,11 @@ so that (R, u, x, t) o (S, w, y, s) = (RS, u + Rw, x + Ry + u s, t + s). The exp
 rotation exp(W), the boost D a, the shift D c + tau E a with
 
 .. math:: D = \sum_k \frac{\hat W^k}{(k+1)!} = T_{SO3}(W)^T, \qquad
-          E = \sum_k \frac{\hat W^k}{(k+2)!} = \tfrac12 I + f_3 \hat W + g \hat W^2, \quad g = \frac{x^2/2 - 1 + \cos x}{x^4}.
+          E = \sum_k \frac{\hat W^k}{(k+2)!} = \tfrac12 I + f_3 \hat W + g \hat W^2, \quad
+          g = \frac{x^2/2 - 1 + \cos x}{x^4}.
 
-Nothing else is written here: adjoint maps, tangent operators, their derivatives, differences and interpolation follow from :class:`kreisel.groups.Group`.
+Nothing else is written here: adjoint maps, tangent operators, their derivatives, differences and interpolation follow from
+:class:`kreisel.groups.Group`.
 """
 
 import casadi as ca

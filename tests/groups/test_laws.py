@@ -119,7 +119,9 @@ def test_series_of_the_tangent_operators(G, data):
     from kreisel.groups import Group
 
     x = ca.SX.sym("v", G.dim)
-    fall_back = ca.Function("f", [x], [Group.T.formula(G, x), Group.Tinv.formula(G, x), Group.ad.formula(G, x), Group.Ad.formula(G, G.exp(x))])
+    fall_back = ca.Function(
+        "f", [x], [Group.T.formula(G, x), Group.Tinv.formula(G, x), Group.ad.formula(G, x), Group.Ad.formula(G, G.exp(x))]
+    )
     for value, expected in zip(fall_back(v), (G.T(v), G.Tinv(v), G.ad(v), G.Ad(G.exp(v))), strict=True):
         close(value.full(), expected, 1e-12)
 

@@ -118,7 +118,7 @@ def test_two_processes_fill_the_cache_at_once(folder):
 
 
 def test_a_truncated_file_is_compiled_again_in_a_new_process(folder):
-    run = lambda: subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)  # noqa: E731
+    run = lambda: subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
     assert run().stdout.strip() == "right"
     files = sorted(folder.iterdir())
     sizes = [p.stat().st_size for p in files]

@@ -60,7 +60,7 @@ def test_binary(name):
 
 def test_a_long_expression_and_its_derivatives():
     x = ca.SX.sym("x", 3)
-    y = ca.sin(x[0]) * ca.exp(-x[1] ** 2) / (1 + x[2] ** 2) + ca.atan2(x[0], x[1] + 3) * ca.sqrt(1 + x[2] ** 2)
+    y = ca.sin(x[0]) * ca.exp(-(x[1] ** 2)) / (1 + x[2] ** 2) + ca.atan2(x[0], x[1] + 3) * ca.sqrt(1 + x[2] ** 2)
     J = ca.jacobian(y, x)
     f = ca.Function("f", [x], [y, J, ca.hessian(y, x)[0]])
     points = np.random.default_rng(3).standard_normal((16, 3))

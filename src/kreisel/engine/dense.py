@@ -132,7 +132,9 @@ class _Writer:
                 if width == w:
                     y = z
                 else:
-                    z = self.emit(f"shufflevector <{width} x double> {z}, <{width} x double> poison, {_indices([i % width for i in range(w)])}")
+                    z = self.emit(
+                        f"shufflevector <{width} x double> {z}, <{width} x double> poison, {_indices([i % width for i in range(w)])}"
+                    )
                     mixed = [w + i - start if start <= i < start + width else i for i in range(w)]
                     y = self.emit(f"shufflevector {self.types[q]} {y}, {self.types[q]} {z}, {_indices(mixed)}")
             x.append(y)

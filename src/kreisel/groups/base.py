@@ -332,12 +332,11 @@ class Group:
         ``"left"``: v . w, the same at every q (2.47). ``"right"``: the product of the velocities seen from the right, Ad_q v and
         Ad_q w (Remark 2.47). ``"bi"``: minus the Killing form on the compact factors, v . w on the others (Remark 2.48).
         """
+        self._check_metric(metric)
         if metric == "right":
             v, w = ca.mtimes(self.Ad(q), v), ca.mtimes(self.Ad(q), w)
         elif metric == "bi":
             v = ca.mtimes(ca.DM(self._killing()), v)
-        elif metric != "left":
-            raise ValueError(f"{self}: metric must be 'left', 'right' or 'bi', got {metric!r}")
         return ca.dot(v, w)
 
     @operator
@@ -346,6 +345,7 @@ class Group:
 
         For a group of your own without a bi-invariant metric: the bound |log(p^-1 o q)| of (2.54).
         """
+        self._check_metric(metric)
         if metric == "right":
             return self.distance(self.inverse(p), self.inverse(q))
         d = self.difference(p, q)
@@ -423,12 +423,16 @@ class Group:
     @cached_property
     def _to_algebra(self) -> Array:
         E = self._from_algebra
-        return np.linalg.solve(E.T @ E, E.T)
+        return np.asarray(np.linalg.solve(E.T @ E, E.T), dtype=np.float64)
+
+    def _check_metric(self, metric: str) -> None:
+        if metric not in ("left", "right", "bi"):
+            raise ValueError(f"{self}: metric must be 'left', 'right' or 'bi', got {metric!r}")
+        if metric == "bi" and not self.bi_invariant:
+            raise ValueError(f"{self} has no bi-invariant metric: only products of compact and Abelian groups have one")
 
     def _killing(self) -> Array:
         """The Gram matrix of the bi-invariant metric."""
-        if not self.bi_invariant:
-            raise ValueError(f"{self} has no bi-invariant metric: only products of compact and Abelian groups have one")
         v = ca.SX.sym("v", self.dim)
         K = -ca.hessian(ca.trace(ca.mtimes(self.ad(v), self.ad(v))), v)[0] / 2
         K = np.array(ca.DM(ca.densify(K)))

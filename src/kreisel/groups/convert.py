@@ -137,5 +137,3 @@ def embedding_norm(y: ArrayLike) -> Array:
     (The printed formula forgets the square.)
     """
     return np.asarray(np.sqrt(np.mean(np.square(np.asarray(y, dtype=float)), axis=-1)))
-
-

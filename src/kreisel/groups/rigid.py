@@ -4,7 +4,8 @@ All three have the algebra of :math:`v = (\Omega, U)`, angular and linear veloci
 
 .. math::
 
-   \exp v &= (\exp\Omega,\; T_{SO3}(\Omega)^T U), \qquad \widehat v = \begin{pmatrix}\widehat\Omega & 0\\ \widehat U & \widehat\Omega\end{pmatrix},\\
+   \exp v &= (\exp\Omega,\; T_{SO3}(\Omega)^T U), \qquad
+   \widehat v = \begin{pmatrix}\widehat\Omega & 0\\ \widehat U & \widehat\Omega\end{pmatrix},\\
    T &= \begin{pmatrix}T_{SO3} & 0\\ C_1 & T_{SO3}\end{pmatrix},\quad
    C_1 = f_2\widehat U + f_3(\widehat U\widehat\Omega + \widehat\Omega\widehat U) + f_4\, d\,\widehat\Omega - f_5\, d\,\widehat\Omega^2,\\
    T^{-1} &= \begin{pmatrix}T_{SO3}^{-1} & 0\\ C_2 & T_{SO3}^{-1}\end{pmatrix},\quad
@@ -83,10 +84,9 @@ class RigidMotions(Group):
         The left-invariant metric |Omega|^2 + |U|^2 equals |Omega|^2 + |x'|^2: shortest ways turn and move independently,
         sqrt(|log(R_p^T R_q)|^2 + |x_q - x_p|^2). They are not the motions with constant velocity.
         """
+        self._check_metric(metric)
         if metric == "right":
             return self.distance(self.inverse(p), self.inverse(q))
-        if metric == "bi":
-            self._killing()  # says that there is none
         (r, x), (s, y) = self.split(p), self.split(q)
         angle = self.rotations.difference(r, s)
         return ca.sqrt(ca.sumsqr(angle) + ca.sumsqr(y - x))

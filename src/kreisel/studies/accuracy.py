@@ -93,7 +93,7 @@ def _errors(group: Group, v: np.ndarray, u: np.ndarray, w: np.ndarray) -> dict[s
         return np.stack([slope(lambda y: _tinv(group, y).T @ W, x, e) for e in _mp(np.eye(group.dim))], axis=1)
 
     angle = max((np.linalg.norm(part[:3]) for g, part in _parts(group, v) if not isinstance(g, R)), default=0.0)
-    nearness = 1.0 if angle < np.pi else 1 - angle / (2 * np.pi)
+    nearness = float(1.0 if angle < np.pi else 1 - angle / (2 * np.pi))
     answers: dict[str, tuple[float, float]] = {}
     for name, reference in {
         "exp": lambda x: _exp(group, x),
@@ -148,7 +148,8 @@ def _differentiated_log(group: Group) -> ArrayFunction:
 def _relative(x: np.ndarray, reference: Mp) -> float:
     norm = mp.sqrt(sum(r**2 for r in reference.ravel()))
     gap = mp.sqrt(sum((a - r) ** 2 for a, r in zip(_mp(x).ravel(), reference.ravel(), strict=True)))
-    return float(gap / norm) if norm else float(gap)
+    # Below 1e-60 it is the difference quotient that is seen.
+    return 0.0 if gap < mp.mpf(10) ** -60 else float(gap / norm)
 
 
 # The reference: closed forms with many digits.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -132,7 +133,8 @@ class ArrayFunction:
         if bad >= 0:
             assert self.refuse is not None
             instance = [
-                a.reshape(-1, *shape)[bad if stride else 0] for a, stride, shape in zip(inputs, strides, self.arguments.values(), strict=True)
+                a.reshape(-1, *shape)[bad if stride else 0]
+                for a, stride, shape in zip(inputs, strides, self.arguments.values(), strict=True)
             ]
             where = f" at index {tuple(map(int, np.unravel_index(bad, batch)))}" if batch else ""
             raise ValueError(f"{self.name}: {self.refuse(*instance)}{where}")
@@ -207,7 +209,7 @@ def _interpreted(f: ca.Function, lanes: int) -> int:
         x = np.ctypeslib.as_array((ctypes.c_double * (f.nnz_in() * lanes)).from_address(source)).reshape(-1, lanes)
         y = np.ctypeslib.as_array((ctypes.c_double * (f.nnz_out() * lanes)).from_address(target)).reshape(-1, lanes)
         for lane in range(lanes):
-            args = [ca.DM(f.sparsity_in(i), x[a:b, lane]) for i, (a, b) in enumerate(zip(sizes_in, sizes_in[1:], strict=False))]
+            args = [ca.DM(f.sparsity_in(i), x[a:b, lane]) for i, (a, b) in enumerate(itertools.pairwise(sizes_in))]
             y[:, lane] = np.concatenate([np.array(r.nonzeros(), dtype=float) for r in f.call(args)])
 
     _callbacks.append(_ROUTINE(routine))
