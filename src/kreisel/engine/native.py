@@ -8,11 +8,12 @@ stored as a whole and is loaded as a whole again does not wait for the memory.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -27,8 +28,28 @@ _FUSED = ("contract",)  # a product and a sum may become one instruction; nothin
 _EXPONENT = 0x7FF0000000000000
 _TWICE_BIAS = 0x7FE0000000000000
 
-#: A matrix whose rows have a sum of absolute values from here on is called not finite.
+#: A matrix with an entry from here on is called not finite: the reciprocal of this one is no longer a normal number.
 HUGE = 2.0**1023
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def compiled(function: _Function) -> _Function:
+    """Compiles a function with Numba, for good: the result is kept on disk and runs without the interpreter's lock.
+
+    What is kept is made anew when the file of the function changes, not when a file changes that it takes functions or numbers from.
+    """
+    return cast(_Function, njit(cache=True, error_model="numpy", nogil=True)(function))
+
+
+def inlined(function: _Function) -> _Function:
+    """Compiles a function with Numba as a part of its callers: for a few lines that a call would cost more than."""
+    return cast(_Function, njit(cache=True, error_model="numpy", nogil=True, inline="always")(function))
+
+
+def _instruction(write: Callable[..., Any]) -> Any:
+    return intrinsic(write)
 
 
 def aligned(size: int) -> NDArray[np.float64]:
@@ -38,7 +59,7 @@ def aligned(size: int) -> NDArray[np.float64]:
     return x[start : start + size]
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instruction
 def run(typing: Any, address: Any, source: Any, target: Any) -> Any:
     """Calls ``void (double *source, double *target)``, the form of :class:`kreisel.symbolic.Kernel`."""
 
@@ -49,14 +70,15 @@ def run(typing: Any, address: Any, source: Any, target: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), build
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def call(typing: Any, address: Any, x: Any, y: Any, z: Any) -> Any:
-    """Calls ``int64 (void *x, void *y, void *z)``, the form of the routines of :mod:`kreisel.engine.dense`."""
+@_instruction
+def call(typing: Any, address: Any, arguments: Any) -> Any:
+    """Calls ``int64 (void *, ...)`` with a tuple of addresses."""
 
     def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
-        return b.call(b.inttoptr(args[0], ir.FunctionType(_INT, [_INT] * 3).as_pointer()), args[1:])
+        values = cgutils.unpack_tuple(b, args[1])
+        return b.call(b.inttoptr(args[0], ir.FunctionType(_INT, [_INT] * len(values)).as_pointer()), values)
 
-    return types.int64(*[types.int64] * 4), build
+    return types.int64(types.int64, types.UniTuple(types.int64, len(arguments))), build
 
 
 def _vectors(b: Any, address: Any) -> Any:
@@ -83,14 +105,10 @@ def _all(value: Any, kind: Any = _BITS) -> Any:
     return ir.Constant(kind, [value] * LANES)
 
 
-def _absolute(b: Any, x: Any) -> Any:
-    return b.bitcast(b.and_(b.bitcast(x, _BITS), _all(0x7FFFFFFFFFFFFFFF)), _VECTOR)
-
-
 _A, _X, _NOTHING = types.int64, types.float64, types.void
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instruction
 def clear(typing: Any, y: Any, n: Any) -> Any:
     """y = 0."""
 
@@ -103,7 +121,7 @@ def clear(typing: Any, y: Any, n: Any) -> Any:
     return _NOTHING(_A, _A), build
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instruction
 def subtract(typing: Any, y: Any, x: Any, a: Any, n: Any) -> Any:
     """y -= a x with a number a."""
 
@@ -118,7 +136,26 @@ def subtract(typing: Any, y: Any, x: Any, a: Any, n: Any) -> Any:
     return _NOTHING(_A, _A, _X, _A), build
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instruction
+def eliminate(typing: Any, y: Any, step: Any, columns: Any, a: Any, x: Any, n: Any) -> Any:
+    """y_j -= a_j x for columns whose starts, and the numbers at the addresses a, are ``step`` bytes apart."""
+
+    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        y, step, columns, a, x, n = args
+        x = _vectors(b, x)
+        with cgutils.for_range(b, columns) as outer:
+            ahead = b.mul(outer.index, step)
+            to = _vectors(b, b.add(y, ahead))
+            factor = _splat(b, b.load(b.inttoptr(b.add(a, ahead), _DOUBLE.as_pointer())))
+            with cgutils.for_range(b, n) as loop:
+                product = b.fmul(_load(b, x, loop.index), factor, flags=_FUSED)
+                _store(b, b.fsub(_load(b, to, loop.index), product, flags=_FUSED), to, loop.index)
+        return context.get_dummy_value()
+
+    return _NOTHING(*[_A] * 6), build
+
+
+@_instruction
 def scale(typing: Any, y: Any, y_step: Any, x: Any, x_step: Any, r: Any, n: Any, columns: Any) -> Any:
     """y_j = x_j r, entry by entry, for columns whose starts are ``step`` bytes apart."""
 
@@ -135,26 +172,31 @@ def scale(typing: Any, y: Any, y_step: Any, x: Any, x_step: Any, r: Any, n: Any,
     return _NOTHING(*[_A] * 7), build
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def add_absolute(typing: Any, y: Any, x: Any, x_step: Any, n: Any, columns: Any) -> Any:
-    """y += sum over j of |x_j|, entry by entry, for columns whose starts are ``step`` bytes apart."""
+@_instruction
+def largest(typing: Any, y: Any, x: Any, x_step: Any, n: Any, columns: Any) -> Any:
+    """y = max over j of y and |x_j|, entry by entry, for columns whose starts are ``step`` bytes apart; y >= 0.
+
+    The bits are compared as integers, which orders what is not finite behind everything else.
+    """
 
     def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
         y, x, x_step, n, columns = args
         y = _vectors(b, y)
-        total = cgutils.alloca_once(b, _VECTOR)
+        most = cgutils.alloca_once(b, _BITS)
         with cgutils.for_range(b, n) as outer:
-            b.store(_load(b, y, outer.index), total)
+            b.store(b.bitcast(_load(b, y, outer.index), _BITS), most)
             with cgutils.for_range(b, columns) as loop:
                 of = _vectors(b, b.add(x, b.mul(loop.index, x_step)))
-                b.store(b.fadd(b.load(total), _absolute(b, _load(b, of, outer.index))), total)
-            _store(b, b.load(total), y, outer.index)
+                size = b.and_(b.bitcast(_load(b, of, outer.index), _BITS), _all(0x7FFFFFFFFFFFFFFF))
+                found = b.load(most)
+                b.store(b.select(b.icmp_signed(">", size, found), size, found), most)
+            _store(b, b.bitcast(b.load(most), _VECTOR), y, outer.index)
         return context.get_dummy_value()
 
     return _NOTHING(*[_A] * 5), build
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instruction
 def reciprocal_powers(typing: Any, y: Any, x: Any, n: Any) -> Any:
     """y = 2**-floor(log2 x), entry by entry, for x >= 0; 2**1023 for x = 0. True if all x are below ``HUGE``.
 
@@ -177,7 +219,7 @@ def reciprocal_powers(typing: Any, y: Any, x: Any, n: Any) -> Any:
     return types.boolean(_A, _A, _A), build
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instruction
 def assemble(typing: Any, y: Any, y_step: Any, x: Any, x_step: Any, places: Any, n: Any) -> Any:
     """y[places[i], places[j]] += x[i, j] for square arrays by columns whose starts are ``step`` bytes apart."""
 
@@ -194,3 +236,50 @@ def assemble(typing: Any, y: Any, y_step: Any, x: Any, x_step: Any, places: Any,
         return context.get_dummy_value()
 
     return _NOTHING(*[_A] * 6), build
+
+
+def _beyond(b: Any, lane: Any, comparison: str) -> Any:
+    """Which lanes have a number that compares so with a given one."""
+    lanes = ir.Constant(_BITS, list(range(LANES)))
+    undefined = ir.Constant(_BITS, ir.Undefined)
+    v = b.insert_element(undefined, lane, ir.Constant(ir.IntType(32), 0))
+    v = b.shuffle_vector(v, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+    return b.icmp_signed(comparison, lanes, v)
+
+
+@_instruction
+def split(typing: Any, lower: Any, upper: Any, lane: Any, a: Any, n: Any) -> Any:
+    """lower = a upper behind a lane of the first vector and zero before; upper = 0 from that lane of the first vector on."""
+
+    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        lower, upper, lane, a, n = args
+        lower, upper, a, first = _vectors(b, lower), _vectors(b, upper), _splat(b, a), ir.Constant(_INT, 0)
+        with cgutils.for_range(b, n) as loop:
+            _store(b, b.fmul(_load(b, upper, loop.index), a), lower, loop.index)
+        zero = _all(0.0, _VECTOR)
+        _store(b, b.select(_beyond(b, lane, ">"), _load(b, lower, first), zero), lower, first)
+        _store(b, b.select(_beyond(b, lane, "<"), _load(b, upper, first), zero), upper, first)
+        return context.get_dummy_value()
+
+    return _NOTHING(_A, _A, _A, _X, _A), build
+
+
+@_instruction
+def exceeds(typing: Any, x: Any, lane: Any, a: Any, before: Any, above: Any, n: Any) -> Any:
+    """Whether a > before |x| ahead of a lane of the first of n vectors, and a > above |x| behind it."""
+
+    def build(context: Any, b: Any, signature: Any, args: Any) -> Any:
+        x, lane, a, before, above, n = args
+        x, a, before, above = _vectors(b, x), _splat(b, a), _splat(b, before), _splat(b, above)
+        truths = ir.VectorType(ir.IntType(1), LANES)
+        fit = cgutils.alloca_once_value(b, _all(1, truths))
+        zero = _all(0.0, _VECTOR)
+        with cgutils.for_range(b, n) as loop:
+            shifted = b.sub(lane, b.mul(loop.index, ir.Constant(_INT, LANES)))
+            factor = b.select(_beyond(b, shifted, "<"), before, b.select(_beyond(b, shifted, ">"), above, zero))
+            size = b.bitcast(b.and_(b.bitcast(_load(b, x, loop.index), _BITS), _all(0x7FFFFFFFFFFFFFFF)), _VECTOR)
+            b.store(b.and_(b.load(fit), b.fcmp_ordered(">", a, b.fmul(size, factor))), fit)
+        bits = b.bitcast(b.load(fit), ir.IntType(LANES))
+        return b.icmp_unsigned("==", bits, ir.Constant(ir.IntType(LANES), -1))
+
+    return types.boolean(_A, _A, _X, _X, _X, _A), build

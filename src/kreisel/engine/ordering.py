@@ -11,11 +11,30 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
+
+class Storage(NamedTuple):
+    """Where a solver keeps a matrix and its factors."""
+
+    #: What the compiled functions read: a few numbers, and tables of any length.
+    meta: list[int]
+    tables: Integers
+    #: Places of the entries in the array of values.
+    position: Integers
+    #: Lengths of the arrays of values, of work space and of pivots.
+    values: int
+    work: int
+    pivots: int
+    #: Numbers in L and U, and multiplications and additions to find them, if no rows are exchanged.
+    fill: int
+    flops: int
 
 
 @dataclass(frozen=True)

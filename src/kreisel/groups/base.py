@@ -273,10 +273,15 @@ class Group:
         return sum_ + a / 2
 
     @operator
+    def cotangent_inverse(self, v: Vector, w: Vector) -> Vector:
+        """Tinv(v)^T w."""
+        return ca.mtimes(self.Tinv(v).T, w)
+
+    @operator
     def S(self, v: Vector, w: Vector) -> Square:
         """The derivative of Tinv(v)^T w with respect to v."""
         x = ca.SX.sym("x", self.dim)
-        return ca.substitute(ca.jacobian(ca.mtimes(self.Tinv(x).T, w), x), x, v)
+        return ca.substitute(ca.jacobian(self.cotangent_inverse(x, w), x), x, v)
 
     @operator
     def rate(self, q: Element, v: Vector) -> Element:

@@ -1,0 +1,213 @@
+"""The generic driver: time steps of any method on any system, at the speed of machine code.
+
+It knows neither model nor method. One flat vector S holds the step h, the time t, the states, the parameters and the unknowns; every operation (first guess, residual, matrix,
+update) is a row of a table: gather numbers from S by index, call a kernel by address, scatter the results by index into S, the residual or the matrix. The
+tables are built and checked once (:mod:`kreisel.simulate.program`).
+
+Indices into the tables are named below; all tables are int64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from kreisel.engine import linear
+from kreisel.engine.native import run
+
+# Columns of the table of operations.
+ADDRESS, BLOCKS, N_IN, GATHER, N_FIRST, SCATTER_FIRST, N_SECOND, SCATTER_SECOND = range(8)
+OPERATION_COLUMNS = 8
+
+# Columns of the table of stages. Operations of a stage: GUESS to CONSTANT_ROWS make the first guess, from there to RESIDUAL the rows free of unknowns, to MATRIX the other rows, to UPDATE
+# rows and matrix together, to END the update.
+UNKNOWNS, FIRST_UNKNOWN, IS_LINEAR, IS_CONSTANT, GUESS, CONSTANT_ROWS, RESIDUAL, MATRIX, UPDATE, END = range(10)
+META, TABLES, TABLES_END, VALUES, VALUES_END, WORK, WORK_END, PIVOTS, PIVOTS_END = range(10, 19)
+STAGE_COLUMNS = 19
+
+# Options of Newton's method (float64).
+MODE, MAX_ITERATIONS, USE_RMS, SLOW = range(4)
+EXACT, SIMPLIFIED, FROZEN = range(3)
+
+# How a run ends.
+DONE, SINGULAR, NOT_FINITE, NOT_CONVERGED, CROSSING, NO_ROOM = range(6)
+
+# Counters.
+STEPS, ITERATIONS, FACTORISATIONS, REFRESHES = range(4)
+
+# An increment that no longer shrinks counts as converged below this many tolerances: it is rounding.
+FLOOR = 1e3
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def apply(ops: Any, start: int, end: int, S: Any, gather: Any, scatter: Any, x: Any, y: Any, first: Any, second: Any, add: bool) -> None:
+    """The operations start to end: results to ``first`` and ``second``, added or assigned."""
+    source, target = x.ctypes.data, y.ctypes.data
+    for k in range(start, end):
+        address, n_in, n1, n2 = ops[k, ADDRESS], ops[k, N_IN], ops[k, N_FIRST], ops[k, N_SECOND]
+        g, s1, s2 = ops[k, GATHER], ops[k, SCATTER_FIRST], ops[k, SCATTER_SECOND]
+        for _ in range(ops[k, BLOCKS]):
+            take = gather[g : g + n_in]
+            for c in range(take.size):
+                x[c] = S[take[c]]
+            run(address, source, target)
+            give = scatter[s1 : s1 + n1]
+            if add:
+                for c in range(give.size):
+                    first[give[c]] += y[c]
+                if n2:
+                    give = scatter[s2 : s2 + n2]
+                    z = y[n1 : n1 + n2]
+                    for c in range(give.size):
+                        second[give[c]] += z[c]
+            else:
+                for c in range(give.size):
+                    first[give[c]] = y[c]
+            g += n_in
+            s1 += n1
+            s2 += n2
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def drive(
+    begin: int,
+    end: int,
+    hs: Any,
+    ts: Any,
+    S: Any,
+    n_state: int,
+    ops: Any,
+    gather: Any,
+    scatter: Any,
+    stages: Any,
+    metas: Any,
+    tables: Any,
+    values: Any,
+    work: Any,
+    pivots: Any,
+    tolerances: Any,
+    options: Any,
+    have: Any,
+    buffers: Any,
+    every: int,
+    records: Any,
+    watch: Any,
+    stats: Any,
+    failure: Any,
+) -> int:
+    """Steps begin to end of the sequence (hs, ts). -> how it ended; on failure S holds the last good state, ``failure`` the step, stage and column.
+
+    ``tolerances``: rows atol, rtol per unknown. ``have``: per stage, whether ``work`` holds a usable factorisation. ``watch``: operations first to last that evaluate event
+    functions, first place of their values in S, and their number; the run stops after a step in which one changes its sign.
+    """
+    mode, max_iterations, rms, slow = int(options[MODE]), int(options[MAX_ITERATIONS]), options[USE_RMS] > 0, options[SLOW]
+    x, y, r, r0, backup = buffers[0], buffers[1], buffers[2], buffers[3], buffers[4]
+    old_signs = buffers[5]
+    events, first_event = watch[3], watch[2]
+    for step in range(begin, end):
+        h = hs[step]
+        S[0], S[1] = h, ts[step]
+        for i in range(n_state):
+            backup[i] = S[i]
+        if events:
+            apply(ops, watch[0], watch[1], S, gather, scatter, x, y, S, S, False)
+            for i in range(events):
+                old_signs[i] = S[first_event + i]
+        for s in range(stages.shape[0]):
+            st = stages[s]
+            n, x0, is_linear, constant = st[UNKNOWNS], st[FIRST_UNKNOWN], st[IS_LINEAR] > 0, st[IS_CONSTANT] > 0
+            meta = metas[st[META]]
+            tab = tables[st[TABLES] : st[TABLES_END]]
+            A = values[st[VALUES] : st[VALUES_END]]
+            W = work[st[WORK] : st[WORK_END]]
+            piv = pivots[st[PIVOTS] : st[PIVOTS_END]]
+            atol, rtol = tolerances[0, s], tolerances[1, s]
+            apply(ops, st[GUESS], st[CONSTANT_ROWS], S, gather, scatter, x, y, S, S, False)
+            for i in range(n + 1):
+                r0[i] = 0.0
+            apply(ops, st[CONSTANT_ROWS], st[RESIDUAL], S, gather, scatter, x, y, r0, r0, True)
+            refresh = have[s] == 0 or (mode != FROZEN and not constant)
+            old, converged, code = -1.0, False, NOT_CONVERGED
+            for iteration in range(max_iterations):
+                for i in range(n + 1):
+                    r[i] = r0[i]
+                fresh = refresh
+                if fresh:
+                    for i in range(A.size):
+                        A[i] = 0.0
+                    apply(ops, st[MATRIX], st[UPDATE], S, gather, scatter, x, y, r, A, True)
+                    bad = linear.factor_solve(meta, tab, A, W, piv, r)
+                    if bad != 0:
+                        have[s] = 0
+                        failure[2] = bad
+                        code = SINGULAR if bad > 0 else NOT_FINITE if bad == linear.NOT_FINITE else NO_ROOM
+                        break
+                    have[s] = 1
+                    stats[FACTORISATIONS] += 1
+                    refresh = mode == EXACT and not constant
+                else:
+                    apply(ops, st[RESIDUAL], st[MATRIX], S, gather, scatter, x, y, r, r, True)
+                    linear.solve(meta, tab, A, W, piv, r)
+                e = 0.0
+                if rms:
+                    for i in range(n):
+                        z = S[x0 + i] - r[i]
+                        S[x0 + i] = z
+                        d = r[i] / (atol[i] + rtol[i] * abs(z))
+                        e += d * d
+                    e = np.sqrt(e / n)
+                else:
+                    bad_number = 0.0
+                    for i in range(n):
+                        z = S[x0 + i] - r[i]
+                        S[x0 + i] = z
+                        d = abs(r[i]) / (atol[i] + rtol[i] * abs(z))
+                        bad_number += d * 0.0
+                        e = max(e, d)
+                    e += bad_number
+                stats[ITERATIONS] += 1
+                if not e < 1e300:
+                    code = NOT_FINITE
+                    if mode == FROZEN and not fresh:
+                        # A stale matrix may have thrown the iterate away; try once with a fresh one.
+                        apply(ops, st[GUESS], st[CONSTANT_ROWS], S, gather, scatter, x, y, S, S, False)
+                        refresh, old = True, -1.0
+                        stats[REFRESHES] += 1
+                        continue
+                    break
+                if e <= 1.0 or (is_linear and (fresh or constant)):
+                    converged = True
+                    break
+                if old > 0.0:
+                    rate = e / old
+                    # What is left after this increment: quadratic with an exact matrix, linear with a kept one.
+                    left = e * rate * rate if fresh else e * rate / max(1.0 - rate, 1e-3)
+                    if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and e < FLOOR and iteration > 1):
+                        converged = True
+                        break
+                    if not fresh and rate > slow and mode == FROZEN:
+                        refresh = True
+                        stats[REFRESHES] += 1
+                old = e
+            if not converged:
+                for i in range(n_state):
+                    S[i] = backup[i]
+                failure[0], failure[1] = step, s
+                have[s] = 0
+                return code
+            apply(ops, st[UPDATE], st[END], S, gather, scatter, x, y, S, S, False)
+        stats[STEPS] += 1
+        S[0], S[1] = h, ts[step + 1]
+        if every and (step + 1) % every == 0:
+            row = records[(step + 1) // every]
+            for i in range(row.size):
+                row[i] = S[i]
+        if events:
+            apply(ops, watch[0], watch[1], S, gather, scatter, x, y, S, S, False)
+            for i in range(events):
+                if old_signs[i] * S[first_event + i] < 0.0 or (S[first_event + i] == 0.0 and old_signs[i] != 0.0):
+                    failure[0], failure[1] = step, i
+                    return CROSSING
+    return DONE

@@ -1,0 +1,75 @@
+"""Elements: what acts on bodies or ties them together, never how it is integrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from kreisel.mechanics.frame import Frame
+
+Array = NDArray[np.float64]
+
+
+class Element:
+    """Something that contributes to the equations of motion. To add one, derive from this class and
+
+    1. call ``super().__init__(name, *bodies)`` with the bodies it acts on, in the order in which it wants their frames;
+    2. give the numbers in the formulas as ``parameters``, a dictionary of arrays. Elements that differ only in their numbers share their
+       machine code; what else distinguishes formulas belongs into ``signature``;
+    3. write what it does, in symbols, with ``p`` the parameters by name, ``t`` the time and one frame per body. Every hook is optional:
+
+       ``potential(p, t, *frames)``: the potential energy;
+       ``power(p, t, frames, virtual)``: the power of its forces in a virtual motion: the forces depend on ``frames`` (place and true velocity), and
+       act on the velocities of ``virtual`` (same place, any velocity);
+       ``constraint(p, t, *frames)``: a column that shall be zero (holonomic; only places and time);
+       ``pfaffian(p, t, *frames)``: a column, linear in the velocities, that shall be zero (nonholonomic);
+       ``mass(p, q)``: the mass matrix of its one body, constant or dependent on the coordinates q.
+
+    Derivatives, generalised forces and constraint matrices follow.
+    """
+
+    #: Whether the power is a loss of energy (counted as dissipated) rather than work.
+    dissipative = False
+
+    def __init__(self, name: str, *bodies: str) -> None:
+        self.name = name
+        self.bodies = bodies
+        self.parameters: dict[str, Array] = {}
+        if len(set(bodies)) < len(bodies):
+            raise ValueError(f"'{name}' connects '{bodies[0]}' with itself")
+
+    def signature(self) -> Any:
+        return type(self), tuple((k, np.shape(v)) for k, v in self.parameters.items())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} '{self.name}'"
+
+    potential: Callable[..., ca.SX] | None = None
+    power: Callable[[SimpleNamespace, ca.SX, list[Frame], list[Frame]], ca.SX] | None = None
+    constraint: Callable[..., ca.SX] | None = None
+    pfaffian: Callable[..., ca.SX] | None = None
+    mass: Callable[..., ca.SX] | None = None
+
+
+class Inertia(Element):
+    """The constant mass matrix of a body."""
+
+    def __init__(self, name: str, body: str, matrix: Array) -> None:
+        super().__init__(name, body)
+        self.pattern = np.nonzero(np.triu(matrix))
+        self.n = len(matrix)
+        self.parameters = {"entries": matrix[self.pattern]}
+
+    def signature(self) -> Any:
+        return super().signature(), tuple(map(tuple, self.pattern)), self.n
+
+    def mass(self, p: SimpleNamespace, q: ca.SX) -> ca.SX:  # type: ignore[override]
+        M = ca.SX(self.n, self.n)
+        for k, (i, j) in enumerate(zip(*self.pattern, strict=True)):
+            M[int(i), int(j)] = M[int(j), int(i)] = p.entries[k]
+        return M

@@ -1,0 +1,151 @@
+"""Nodes: the coordinates of a body, and the frame they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kreisel.groups import S3, SE3, SO3, Group, R, convert, convert_velocity
+from kreisel.groups.rigid import RigidMotions
+from kreisel.mechanics.frame import Frame
+from kreisel.symbolic.vectors import skew
+
+Array = NDArray[np.float64]
+
+
+class Node:
+    """Coordinates on a group, with a start. To add a kind of coordinates, derive from this class and
+
+    1. give ``frame(q, v)``: the frame, in symbols;
+    2. give ``mass_matrix(mass, inertia)``: the constant matrix M of the kinetic energy v . M v / 2;
+    3. give ``place(R, x, omega, velocity)``: the coordinates and velocities of a given pose.
+    """
+
+    def __init__(self, name: str, group: Group, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
+        self.name, self.group = name, group
+        self.q = group.identity() if q is None else np.array(q, dtype=float)
+        self.v = np.zeros(group.dim) if v is None else np.array(v, dtype=float)
+        if self.q.shape != (group.n_params,):
+            raise ValueError(f"'{name}': the configuration must have shape ({group.n_params},), got {self.q.shape}")
+        if self.v.shape != (group.dim,):
+            raise ValueError(f"'{name}': the velocity must have shape ({group.dim},), got {self.v.shape}")
+        group.inverse(self.q)  # refuses what is no element
+
+    def signature(self) -> Any:
+        """Nodes with equal signatures have equal formulas."""
+        return str(self.group)
+
+    def frame(self, q: ca.SX, v: ca.SX) -> Frame:
+        """The frame, in symbols. Here, for a group that is no motion: only q and v."""
+        nothing = ca.SX.nan(3)
+        return Frame(q, v, ca.SX.nan(3, 3), nothing, nothing, nothing)
+
+    def mass_matrix(self, mass: float, inertia: Array) -> Array:
+        raise TypeError(f"'{self.name}' is no body")
+
+    def place(self, rotation: Array, position: Array, omega: Array, velocity: Array) -> tuple[Array, Array]:
+        raise TypeError(f"'{self.name}' is no body")
+
+    def momenta(self, q: ca.SX, v: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Linear momentum, and angular momentum about the origin, in space axes, from p = M v. Here: neither exists."""
+        return ca.SX.zeros(3), ca.SX.zeros(3)
+
+
+class RigidNode(Node):
+    """A rigid body by rotation and position of its centre of mass: SE3, S3R3, UDQ, SO3 * R(3) or S3 * R(3)."""
+
+    @property
+    def body_axes(self) -> bool:
+        """Whether linear velocities are in body axes."""
+        return isinstance(self.group, RigidMotions)
+
+    def frame(self, q: ca.SX, v: ca.SX) -> Frame:
+        if isinstance(self.group, RigidMotions):
+            r, x = self.group.split(q)
+            A = self.group.rotations.Ad(r)
+            return Frame(q, v, A, x, v[:3], ca.mtimes(A, v[3:]))
+        n = self.group.n_params - 3
+        A = (SO3 if n == 9 else S3).Ad(q[:n])
+        return Frame(q, v, A, q[n:], v[:3], v[3:])
+
+    def mass_matrix(self, mass: float, inertia: Array) -> Array:
+        return np.block([[inertia, np.zeros((3, 3))], [np.zeros((3, 3)), mass * np.eye(3)]])
+
+    def place(self, rotation: Array, position: Array, omega: Array, velocity: Array) -> tuple[Array, Array]:
+        q = np.concatenate([np.ravel(rotation), position])
+        direct = np.concatenate([omega, velocity])
+        v = convert_velocity(q, direct, SO3 * R(3), self.group)
+        return convert(q, SE3, self.group), v
+
+    def momenta(self, q: ca.SX, v: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+        f = self.frame(q, v)
+        linear = ca.mtimes(f.R, p[3:]) if isinstance(self.group, RigidMotions) else p[3:]
+        return linear, ca.mtimes(f.R, p[:3]) + ca.cross(f.x, linear)
+
+
+class PivotNode(Node):
+    """A rigid body that turns about a fixed point, by its rotation alone: SO3 or S3.
+
+    ``pivot``: the fixed point, in space. ``arm``: from there to the centre of mass, in body axes.
+    """
+
+    def __init__(self, name: str, group: Group, pivot: Array, arm: Array) -> None:
+        super().__init__(name, group)
+        self.pivot, self.arm = np.array(pivot, dtype=float), np.array(arm, dtype=float)
+
+    def signature(self) -> Any:
+        return str(self.group), tuple(self.pivot), tuple(self.arm)
+
+    def frame(self, q: ca.SX, v: ca.SX) -> Frame:
+        A = self.group.Ad(q)
+        arm = ca.DM(self.arm)
+        return Frame(q, v, A, ca.DM(self.pivot) + ca.mtimes(A, arm), v, ca.mtimes(A, ca.cross(v, arm)))
+
+    def mass_matrix(self, mass: float, inertia: Array) -> Array:
+        X = np.array(ca.DM(skew(ca.SX(self.arm))))
+        self.mass = mass
+        return np.asarray(inertia - mass * X @ X)
+
+    def place(self, rotation: Array, position: Array, omega: Array, velocity: Array) -> tuple[Array, Array]:
+        return convert(np.ravel(rotation), SO3, self.group), np.array(omega, dtype=float)
+
+    def momenta(self, q: ca.SX, v: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+        f = self.frame(q, v)
+        linear = self.mass * f.velocity
+        # p is the angular momentum about the pivot
+        return linear, ca.mtimes(f.R, p) + ca.cross(ca.DM(self.pivot), linear)
+
+
+class PointNode(Node):
+    """A point mass by its position: R(3)."""
+
+    def __init__(self, name: str, position: ArrayLike = (0, 0, 0), velocity: ArrayLike = (0, 0, 0)) -> None:
+        super().__init__(name, R(3), position, velocity)
+
+    def frame(self, q: ca.SX, v: ca.SX) -> Frame:
+        return Frame(q, v, ca.SX.eye(3), q, ca.SX.zeros(3), v)
+
+    def momenta(self, q: ca.SX, v: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return p, ca.cross(q, p)
+
+
+class ScalarNode(Node):
+    """A single coordinate: R(1)."""
+
+    def __init__(self, name: str, value: float = 0.0, rate: float = 0.0) -> None:
+        super().__init__(name, R(1), [value], [rate])
+
+
+class Ground:
+    """What stands still: the frame of space itself."""
+
+    name = "ground"
+
+    def frame(self) -> Frame:
+        zero = ca.SX.zeros(3)
+        return Frame(ca.SX(0, 1), ca.SX(0, 1), ca.SX.eye(3), zero, zero, zero)
+
+

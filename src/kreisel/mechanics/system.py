@@ -1,0 +1,144 @@
+"""A system: nodes and elements, ready for any method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kreisel.groups import Group
+from kreisel.mechanics.element import Element, Inertia
+from kreisel.mechanics.frame import Frame
+from kreisel.mechanics.node import Ground, Node
+
+Array = NDArray[np.float64]
+
+
+class System:
+    """Equations of motion on a Lie group, from symbolic functions.
+
+    .. math:: \\dot q = q\\,\\tilde v, \\quad M \\dot v - \\hat v^T M v = f - \\mathrm{D}V^T - \\mathrm{D}\\Phi^T\\lambda - A^T\\mu, \\quad
+              \\Phi(q, t) = 0, \\quad A(q, t)\\,v = 0
+
+    ``mass``: the matrix M, or a function of q. ``force``: a function (t, q, v) with as many entries as v. ``potential``: a function of q. ``constraint``: a
+    function (t, q). ``pfaffian``: a function (t, q, v), linear in v. Functions take and give CasADi SX columns.
+
+    >>> import casadi as ca, kreisel as kr
+    >>> oscillator = System(kr.R(1), mass=[[2.0]], potential=lambda q: 8 * q[0] ** 2 / 2, q=[1.0])
+    >>> oscillator.nodes[0].name
+    'q'
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        mass: ArrayLike | Callable[[ca.SX], ca.SX],
+        force: Callable[[ca.SX, ca.SX, ca.SX], ca.SX] | None = None,
+        potential: Callable[[ca.SX], ca.SX] | None = None,
+        constraint: Callable[[ca.SX, ca.SX], ca.SX] | None = None,
+        pfaffian: Callable[[ca.SX, ca.SX, ca.SX], ca.SX] | None = None,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+    ) -> None:
+        node = Node("q", group, q, v)
+        elements: list[Element] = [_Formulas("mass", mass=mass)] if callable(mass) else [Inertia("mass", "q", _mass_matrix(mass, group.dim))]
+        for name, formula in {"force": force, "potential": potential, "constraint": constraint, "pfaffian": pfaffian}.items():
+            if formula is not None:
+                elements.append(_Formulas(name, **{name: formula}))
+        self._set([node], elements)
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node], elements: Sequence[Element]) -> System:
+        """The system of the given nodes and elements."""
+        system = cls.__new__(cls)
+        system._set(list(nodes), list(elements))
+        return system
+
+    def _set(self, nodes: list[Node], elements: list[Element]) -> None:
+        self.nodes, self.elements = nodes, elements
+        self.number = {node.name: i for i, node in enumerate(nodes)}
+        names = [n.name for n in nodes] + [e.name for e in elements]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two things are called '{name}'; give them different names")
+        for e in elements:
+            for body in e.bodies:
+                if body not in self.number and body != Ground.name:
+                    raise ValueError(f"'{e.name}' refers to '{body}', which does not exist; there are {sorted(self.number)}")
+        #: Holonomic and nonholonomic constraints of each element.
+        self.rows = [self._count(e, "constraint") for e in elements]
+        self.pfaffian_rows = [self._count(e, "pfaffian") for e in elements]
+        #: Numbers that describe a configuration, and velocities.
+        self.n_params = sum(n.group.n_params for n in nodes)
+        self.dim = sum(n.group.dim for n in nodes)
+
+    @property
+    def constrained(self) -> bool:
+        """Whether there are holonomic constraints."""
+        return any(self.rows)
+
+    @property
+    def nonholonomic(self) -> bool:
+        """Whether there are nonholonomic constraints."""
+        return any(self.pfaffian_rows)
+
+    @property
+    def index(self) -> int:
+        """The differentiation index of the equations of motion: 3 with holonomic constraints, 2 with only nonholonomic ones, 0 without."""
+        return 3 if self.constrained else 2 if self.nonholonomic else 0
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Velocities that remain free, if no constraint is redundant."""
+        return self.dim - sum(self.rows) - sum(self.pfaffian_rows)
+
+    def _count(self, e: Element, hook: str) -> int:
+        formula = getattr(e, hook)
+        if formula is None:
+            return 0
+        frames = []
+        for body in e.bodies:
+            if body == Ground.name:
+                frames.append(Ground().frame())
+            else:
+                node = self.nodes[self.number[body]]
+                frames.append(node.frame(node.group.symbol("q"), ca.SX.sym("v", node.group.dim)))
+        p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in e.parameters.items()})
+        return int(ca.SX(formula(p, ca.SX.sym("t"), *frames)).numel())
+
+
+class _Formulas(Element):
+    """The functions of q and v that a user gave."""
+
+    def __init__(self, name: str, **formula: Any) -> None:
+        super().__init__(name, "q")
+        ((kind, f),) = formula.items()
+        self.formula = f
+        hooks: dict[str, Any] = {
+            "mass": lambda p, q: ca.SX(f(q)),
+            "potential": lambda p, t, a: ca.SX(f(a.q)),
+            "force": lambda p, t, frames, virtual: ca.dot(ca.SX(f(t, frames[0].q, frames[0].v)), virtual[0].v),
+            "constraint": lambda p, t, a: ca.SX(f(t, a.q)),
+            "pfaffian": lambda p, t, a: ca.SX(f(t, a.q, a.v)),
+        }
+        setattr(self, "power" if kind == "force" else kind, hooks[kind])
+
+    def signature(self) -> Any:
+        return type(self), id(self.formula)
+
+
+def _mass_matrix(mass: ArrayLike, n: int) -> Array:
+    M = np.array(mass, dtype=float)
+    if M.shape != (n, n):
+        raise ValueError(f"mass must have shape ({n}, {n}), got {M.shape}")
+    if not np.allclose(M, M.T, rtol=1e-12, atol=0):
+        raise ValueError("mass must be symmetric")
+    if np.linalg.eigvalsh(M).min() <= 0:
+        raise ValueError("mass must be positive definite")
+    return M
+
+

@@ -1,0 +1,417 @@
+"""What a method is, and what it sees of a system.
+
+A method is a discrete equation per element. It says, in symbols, what some elements on some nodes contribute to the equations of one step; the sum over all
+elements is the scheme. From that one definition come the compiled step with its exact Newton matrix, the derivative of the step map, and the constraints of an
+optimal control problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import casadi as ca
+
+from kreisel.mechanics.element import Element
+from kreisel.mechanics.frame import Frame
+from kreisel.mechanics.node import Ground, Node
+from kreisel.mechanics.system import System
+
+Columns = list[ca.SX]  # one per node
+
+
+class NodeView:
+    """A node within a step: its configuration ``q``, the states the method declares, and the unknowns of the stage, by name."""
+
+    def __init__(self, node: Node, states: Sequence[str], unknowns: Sequence[str]) -> None:
+        self.node, self.group = node, node.group
+        self.q = node.group.symbol("q")
+        for name in (*states, *unknowns):
+            setattr(self, name, ca.SX.sym(name, node.group.dim))
+
+    def __getattr__(self, name: str) -> ca.SX:
+        raise AttributeError(f"the method declares neither a state nor an unknown '{name}' of nodes")
+
+    def moved(self, d: ca.SX) -> ca.SX:
+        """q o exp(d)."""
+        return self.group.retract(self.q, d)
+
+
+class MultiplierView:
+    """The multipliers of constraints within a step: states and unknowns by name, as columns."""
+
+    def __init__(self, rows: int, names: Sequence[str]) -> None:
+        for name in names:
+            setattr(self, name, ca.SX.sym(name, rows))
+
+    def __getattr__(self, name: str) -> ca.SX:
+        raise AttributeError(f"the method declares neither a state nor an unknown '{name}' of these multipliers")
+
+
+@dataclass
+class Cut:
+    """A named intermediate quantity, with its derivative with respect to the unknowns it depends on."""
+
+    symbol: ca.SX
+    expression: ca.SX
+    unknown: ca.SX
+    #: d symbol / d unknown, in terms of symbol and unknown
+    derivative: ca.SX
+
+
+@dataclass
+class Member:
+    """An element within a set of elements: its parameters, the places of its bodies, its rows of the multipliers."""
+
+    element: Element
+    places: list[int | None]  # None: the ground
+    parameters: SimpleNamespace
+    rows: slice
+    pfaffian_rows: slice
+
+
+@dataclass
+class Elements:
+    """Some elements on some nodes, as a method sees them. Lists have one column per node.
+
+    Configurations are symbols: ``e.q`` (start of the step) or what :meth:`move` gives. Velocities may be any expressions.
+    """
+
+    nodes: list[NodeView]
+    members: list[Member]
+    h: ca.SX
+    t: ca.SX
+    lam: Any  # MultiplierView: holonomic
+    mu: Any  # MultiplierView: nonholonomic
+    cuts: dict[int, Cut] = field(default_factory=dict)
+
+    @property
+    def q(self) -> Columns:
+        """Configurations, as the stage finds them."""
+        return [n.q for n in self.nodes]
+
+    def get(self, name: str) -> Columns:
+        """A state or unknown of all nodes."""
+        return [getattr(n, name) for n in self.nodes]
+
+    def move(self, name: str) -> Columns:
+        """q o exp(h x), x the unknown of the given name.
+
+        Newton's matrix is multiplied up over these symbols with the tangent operator, instead of differentiated through exp.
+        """
+        moved = []
+        for i, n in enumerate(self.nodes):
+            if i not in self.cuts:
+                x, z = getattr(n, name), n.group.symbol("z")
+                w = ca.SX.sym("w", n.group.dim)
+                derivative = ca.mtimes(ca.jacobian(n.group.rate(z, w), w), self.h * n.group.T(self.h * x))
+                self.cuts[i] = Cut(z, n.moved(self.h * x), x, derivative)
+            moved.append(self.cuts[i].symbol)
+        return moved
+
+    # What the elements are
+
+    def momentum(self, v: Columns, q: Columns | None = None) -> Columns:
+        """M v."""
+        out = self._zeros()
+        for i, M in self._masses(q or self.q):
+            out[i] += ca.mtimes(M, v[i])
+        return out
+
+    def inertia(self, q: Columns, v: Columns, a: Columns) -> Columns:
+        """M a - ad(v)^T M v, and what a mass that depends on q adds: M' v - D(v . M v / 2)."""
+        out = self._zeros()
+        for i, M in self._masses(q):
+            out[i] += ca.mtimes(M, a[i]) - ca.mtimes(self.nodes[i].group.ad(v[i]).T, ca.mtimes(M, v[i]))
+            if ca.depends_on(M, q[i]):
+                u = ca.SX.sym("u", v[i].numel())
+                p = ca.mtimes(M, u)
+                rate = ca.mtimes(ca.jacobian(p, q[i]), self.nodes[i].group.rate(q[i], u))
+                out[i] += ca.substitute(rate - self._along(ca.dot(u, p) / 2, q, i).T, u, v[i])
+        return out
+
+    def force(self, t: ca.SX, q: Columns, v: Columns) -> Columns:
+        """The generalised forces: of potentials, loads, friction."""
+        out = self._zeros()
+        for m in self.members:
+            if m.element.potential is not None:
+                V = ca.SX(m.element.potential(m.parameters, t, *self._frames(m, q, v)))
+                for i in self._places(m):
+                    out[i] -= self._along(V, q, i).T
+            if m.element.power is not None:
+                u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
+                P = ca.SX(m.element.power(m.parameters, t, self._frames(m, q, v), self._frames(m, q, u)))
+                for i in self._places(m):
+                    out[i] += ca.gradient(P, u[i])
+        return out
+
+    def constraint(self, t: ca.SX, q: Columns) -> ca.SX:
+        """Phi."""
+        return ca.vertcat(ca.SX(0, 1), *(phi for _, phi in self._constraints(t, q)))
+
+    def constraint_rate(self, t: ca.SX, q: Columns, v: Columns) -> ca.SX:
+        """B v + dPhi/dt, B = DPhi."""
+        return self._rate(self.constraint(t, q), t, q, v)
+
+    def constraint_acceleration(self, t: ca.SX, q: Columns, v: Columns, a: Columns) -> ca.SX:
+        """B a + Z(v, v) + ..., the second derivative of Phi along a motion."""
+        return self._second(self.constraint_rate, t, q, v, a)
+
+    def constraint_force(self, t: ca.SX, q: Columns, lam: ca.SX) -> Columns:
+        """B^T lam."""
+        out = self._zeros()
+        for m, phi in self._constraints(t, q):
+            for i in self._places(m):
+                out[i] += self._along(ca.dot(phi, lam[m.rows]), q, i).T
+        return out
+
+    def pfaffian(self, t: ca.SX, q: Columns, v: Columns) -> ca.SX:
+        """A v (+ a drift, if the user's constraint has one)."""
+        return ca.vertcat(ca.SX(0, 1), *(rows for _, rows in self._pfaffians(t, q, v)))
+
+    def pfaffian_rate(self, t: ca.SX, q: Columns, v: Columns, a: Columns) -> ca.SX:
+        """A a and what else the derivative of A v along a motion has."""
+        return self._second(self.pfaffian, t, q, v, a)
+
+    def pfaffian_force(self, t: ca.SX, q: Columns, mu: ca.SX) -> Columns:
+        """A^T mu."""
+        out = self._zeros()
+        u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
+        for m, rows in self._pfaffians(t, q, u):
+            for i in self._places(m):
+                out[i] += ca.gradient(ca.dot(rows, mu[m.pfaffian_rows]), u[i])
+        return out
+
+    # Lie group operators on columns
+
+    def cotangent(self, d: Columns, y: Columns) -> Columns:
+        """T^-T(d) y. Nothing to do where y is zero."""
+        return [y_i if y_i.is_zero() else n.group.cotangent_inverse(d_i, y_i) for n, d_i, y_i in zip(self.nodes, d, y, strict=True)]
+
+    def _zeros(self) -> Columns:
+        return [ca.SX.zeros(n.group.dim) for n in self.nodes]
+
+    def _places(self, m: Member) -> Iterator[int]:
+        return (i for i in m.places if i is not None)
+
+    def _frames(self, m: Member, q: Columns, v: Columns) -> list[Frame]:
+        return [Ground().frame() if i is None else self.nodes[i].node.frame(q[i], v[i]) for i in m.places]
+
+    def _masses(self, q: Columns) -> Iterator[tuple[int, ca.SX]]:
+        for m in self.members:
+            if m.element.mass is not None:
+                (i,) = self._places(m)
+                yield i, m.element.mass(m.parameters, q[i])
+
+    def _constraints(self, t: ca.SX, q: Columns) -> Iterator[tuple[Member, ca.SX]]:
+        for m in self.members:
+            if m.element.constraint is not None:
+                yield m, ca.SX(m.element.constraint(m.parameters, t, *self._frames(m, q, self._zeros())))
+
+    def _pfaffians(self, t: ca.SX, q: Columns, v: Columns) -> Iterator[tuple[Member, ca.SX]]:
+        for m in self.members:
+            if m.element.pfaffian is not None:
+                yield m, ca.SX(m.element.pfaffian(m.parameters, t, *self._frames(m, q, v)))
+
+    def _along(self, f: ca.SX, q: Columns, i: int) -> ca.SX:
+        """D f: the derivative of f along q_i o exp(w) with respect to w, as rows."""
+        J = ca.jacobian(f, q[i])
+        w = ca.SX.sym("w", self.nodes[i].group.dim)
+        return ca.densify(ca.mtimes(J, ca.jacobian(self.nodes[i].group.rate(q[i], w), w)))
+
+    def _rate(self, f: ca.SX, t: ca.SX, q: Columns, v: Columns) -> ca.SX:
+        out = ca.SX.zeros(f.shape[0])
+        for n, q_i, v_i in zip(self.nodes, q, v, strict=True):
+            out += ca.jtimes(f, q_i, n.group.rate(q_i, v_i))
+        # Time enters as a symbol or as t + h; h does not occur in a constraint by itself.
+        return out + _time_derivative(f, t)
+
+    def _second(self, first: Any, t: ca.SX, q: Columns, v: Columns, a: Columns) -> ca.SX:
+        u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
+        f = first(t, q, u)
+        if f.numel() == 0:
+            return f
+        out = self._rate(f, t, q, v)
+        for u_i, a_i in zip(u, a, strict=True):
+            out += ca.jtimes(f, u_i, a_i)
+        return ca.substitute(out, ca.vertcat(*u), ca.vertcat(*v))
+
+
+def _time_derivative(f: ca.SX, t: ca.SX) -> ca.SX:
+    """The partial derivative with respect to time, where t is a symbol, or a symbol plus another."""
+    symbols = ca.symvar(t)
+    return ca.jtimes(f, symbols[-1], ca.SX(1)) if symbols else ca.SX.zeros(f.shape[0])
+
+
+class Stage:
+    """One set of equations within a step. To write one:
+
+    1. name the unknowns: one column per node and per name, and per constraint and name; the rows of the residual go by the same names;
+    2. ``start(n, h)`` and ``start_multipliers(m, h)``: the first guess, ``{name: column}`` (missing: zero);
+    3. ``residual(e)``: what the elements contribute, ``{name: list of columns per node}`` and ``{name: column}`` for multipliers; ``node_residual(n, h)``: what a
+       node contributes just once;
+    4. ``update(n, h)`` and ``update_multipliers(m, h)``: the states (and ``q``) after the stage, ``{name: column}``.
+    """
+
+    unknowns: tuple[str, ...] = ("x",)
+    lam_unknowns: tuple[str, ...] = ()
+    mu_unknowns: tuple[str, ...] = ()
+
+    def start(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        return {}
+
+    def start_multipliers(self, lam: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
+        return {}
+
+    def start_pfaffian(self, mu: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
+        return {}
+
+    def residual(self, e: Elements) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def node_residual(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        return {}
+
+    def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        return {}
+
+    def update_multipliers(self, lam: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
+        return {}
+
+    def update_pfaffian(self, mu: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A time integration scheme: a small value. To add one, derive a frozen dataclass and
+
+    1. name the ``states`` that nodes carry from step to step besides q and v, and those of multipliers;
+    2. give the ``stages`` of a step, and, if the first step is another one, the ``opening``;
+    3. declare what it claims: ``order`` and the like. The tests hold it to that;
+    4. declare what it demands (:meth:`refuse`);
+    5. append it to ``ALL_METHODS`` in ``tests/support.py``.
+    """
+
+    #: Order of convergence in q and v, and in the multipliers that ``sol.lam`` gives.
+    order: ClassVar[int] = 2
+    order_multipliers: ClassVar[int] = 2
+    #: A step with -h undoes a step with h.
+    symmetric: ClassVar[bool] = False
+    #: Variable steps keep the order.
+    variable_steps: ClassVar[bool] = True
+
+    states: ClassVar[tuple[str, ...]] = ("v",)
+    lam_states: ClassVar[tuple[str, ...]] = ()
+    mu_states: ClassVar[tuple[str, ...]] = ()
+    #: The states that ``sol.lam`` and ``sol.mu`` show.
+    lam_shown: ClassVar[str] = "lam"
+    mu_shown: ClassVar[str] = "mu"
+    #: Whether accelerations and multipliers of the start are needed, and the states they go to: of nodes, of holonomic and nonholonomic multipliers.
+    needs_acceleration: ClassVar[bool] = False
+    acceleration_targets: ClassVar[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = ((), (), ())
+    #: Steps beyond the end that the last output needs.
+    extra_steps: ClassVar[int] = 0
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        raise NotImplementedError
+
+    @property
+    def opening(self) -> tuple[Stage, ...]:
+        """The stages of the first step; empty if it is as all others."""
+        return ()
+
+    def refuse(self, system: System) -> str:
+        """Why the method does not fit the system; empty if it does."""
+        return ""
+
+    def prepare(self, layout: Any, S: Any, h: float, accelerations: Any) -> Any:
+        """Last touches to the states of the start."""
+        return S
+
+    def velocities(self, solution: Any) -> Any:
+        """The velocities that a solution shows."""
+        return solution._state("v")
+
+    def substeps(self) -> tuple[float, ...]:
+        """A step as a sequence of steps of the stages, in fractions of h."""
+        return (1.0,)
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+class Accelerations(Stage):
+    r"""Accelerations and multipliers that belong to q and v: the index-1 system (Hante, 2.34; Klemps, 2.19).
+
+    .. math:: M a + B^T\lambda + A^T\mu = f + \hat v^T M v, \quad B a = -Z, \quad A a = -Y
+    """
+
+    lam_unknowns = ("l",)
+    mu_unknowns = ("m",)
+
+    def __init__(self, acceleration: Sequence[str], lam: Sequence[str], mu: Sequence[str]) -> None:
+        self.targets = tuple(acceleration), tuple(lam), tuple(mu)
+
+    def residual(self, e: Elements) -> dict[str, Any]:
+        v, a = e.get("v"), e.get("x")
+        forces = zip(
+            e.inertia(e.q, v, a),
+            e.force(e.t, e.q, v),
+            e.constraint_force(e.t, e.q, e.lam.l),
+            e.pfaffian_force(e.t, e.q, e.mu.m),
+            strict=True,
+        )
+        return {
+            "x": [inertia - f + b + c for inertia, f, b, c in forces],
+            "l": e.constraint_acceleration(e.t, e.q, v, a),
+            "m": e.pfaffian_rate(e.t, e.q, v, a),
+        }
+
+    def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        return dict.fromkeys(self.targets[0], n.x)
+
+    def update_multipliers(self, lam: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
+        return dict.fromkeys(self.targets[1], lam.l)
+
+    def update_pfaffian(self, mu: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
+        return dict.fromkeys(self.targets[2], mu.m)
+
+
+class ProjectPosition(Stage):
+    """The configuration on the constraints nearest to q, in the metric of the mass: M x + B(q)^T l = 0, Phi(q o exp(x)) = 0."""
+
+    lam_unknowns = ("l",)
+    mu_unknowns = ()
+
+    def residual(self, e: Elements) -> dict[str, Any]:
+        q1 = e.move("x")
+        r = zip(e.momentum(e.get("x")), e.constraint_force(e.t, e.q, e.lam.l), strict=True)
+        return {"x": [p + b for p, b in r], "l": e.constraint(e.t, q1)}
+
+    def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        return {"q": n.moved(h * n.x)}
+
+
+class ProjectVelocity(Stage):
+    """The velocity that satisfies the constraints, nearest to v in the metric of the mass."""
+
+    lam_unknowns = ("l",)
+    mu_unknowns = ("m",)
+
+    def residual(self, e: Elements) -> dict[str, Any]:
+        v = e.get("x")
+        r = zip(
+            e.momentum(v), e.momentum(e.get("v")), e.constraint_force(e.t, e.q, e.lam.l), e.pfaffian_force(e.t, e.q, e.mu.m), strict=True
+        )
+        return {
+            "x": [new - old + b + c for new, old, b, c in r],
+            "l": e.constraint_rate(e.t, e.q, v),
+            "m": e.pfaffian(e.t, e.q, v),
+        }
+
+    def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        return {"v": n.x}

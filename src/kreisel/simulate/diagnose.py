@@ -1,0 +1,76 @@
+"""Finding out, after the fact and without haste, which of the user's objects was to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from kreisel.mechanics.node import Ground
+from kreisel.simulate.program import Layout
+
+Array = NDArray[np.float64]
+
+
+def expression_at(
+    layout: Layout, bodies: tuple[str, ...], formula: Callable[..., Any], what: str
+) -> tuple[list[ca.SX], ca.SX, NDArray[np.int64]]:
+    """A user's function of time and frames: its symbols, the expression, and where in S the symbols are."""
+    t = ca.SX.sym("t")
+    where = {t.element_hash(): 1}
+    frames = []
+    for body in bodies:
+        if body == Ground.name:
+            frames.append(Ground().frame())
+            continue
+        if body not in layout.system.number:
+            raise ValueError(f"{what} refers to '{body}', which does not exist; there are {sorted(layout.system.number)}")
+        i = layout.system.number[body]
+        node, places = layout.system.nodes[i], layout.nodes[i]
+        q, v = node.group.symbol("q"), ca.SX.sym("v", node.group.dim)
+        for name, symbol in (("q", q), ("v", v)):
+            for c in range(symbol.numel()):
+                where[symbol[c].element_hash()] = places[name] + c
+        frames.append(node.frame(q, v))
+    expression = ca.densify(ca.SX(formula(t, *frames)))
+    symbols = ca.symvar(expression)
+    return symbols, expression, np.array([[where[s.element_hash()] for s in symbols]], dtype=np.int64)
+
+
+def not_finite(layout: Layout, S: Array) -> list[str]:
+    """The elements whose potential, force or constraint, or their derivatives, are not finite at the state S or after a step with its velocity."""
+    names = []
+    for e in layout.system.elements:
+        p = SimpleNamespace(**{name: ca.DM(np.ravel(a)) for name, a in e.parameters.items()})
+        for hook in ("potential", "power", "constraint", "pfaffian"):
+            f = getattr(e, hook)
+            if f is None:
+                continue
+
+            def formula(t: ca.SX, *frames: Any, f: Any = f, hook: str = hook, p: Any = p) -> ca.SX:
+                y = ca.SX(f(p, t, list(frames), list(frames)) if hook == "power" else f(p, t, *frames))
+                symbols = ca.vertcat(*(ca.vertcat(a.q, a.v) for a in frames))
+                return ca.vertcat(y, ca.vec(ca.densify(ca.jacobian(y, symbols))))
+
+            symbols, expression, sources = expression_at(layout, e.bodies, formula, f"'{e.name}'")
+            g = ca.Function("g", [ca.vertcat(ca.SX(0, 1), *symbols)], [expression])
+            for state in (S, _ahead(layout, S)):
+                if not np.all(np.isfinite(g(state[sources[0]]).full())):
+                    names.append(f"the {hook if hook != 'power' else 'force'} of '{e.name}'")
+                    break
+    return list(dict.fromkeys(names))
+
+
+def _ahead(layout: Layout, S: Array) -> Array:
+    S = S.copy()
+    h = S[0]
+    S[1] += h
+    for node, places in zip(layout.system.nodes, layout.nodes, strict=True):
+        q, v = slice(places["q"], places["q"] + node.group.n_params), slice(places["v"], places["v"] + node.group.dim)
+        if np.all(np.isfinite(S[v])):
+            S[q] = node.group.retract(S[q], h * S[v])
+    return S

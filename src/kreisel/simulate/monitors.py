@@ -1,0 +1,117 @@
+"""Energies, momenta, constraints and powers along a solution."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from kreisel.mechanics.system import System
+from kreisel.methods.base import Method, Stage
+from kreisel.simulate.program import Layout, _PackView, _Unknowns, packs_of
+from kreisel.symbolic import ArrayFunction
+
+Array = NDArray[np.float64]
+
+
+class _Nothing(Stage):
+    """A stage without equations: only the symbols are wanted."""
+
+    unknowns = ()
+
+    def residual(self, e: Any) -> dict[str, Any]:
+        return {}
+
+
+class Monitors:
+    """Functions of the recorded states, summed over all elements; compiled when first asked for."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._made: dict[str, list[tuple[ArrayFunction | None, NDArray[np.int64], int]]] = {}
+
+    @cached_property
+    def _views(self) -> list[_PackView]:
+        system = self.layout.system
+        stage = _Nothing()
+        return [_PackView(self.layout, stage, _Unknowns(system, stage), pack) for pack in packs_of(system, system.dim)]
+
+    def total(self, name: str, S: Array) -> Array:
+        """The sum over all elements of a quantity: shape (times, size)."""
+        parts = [self._evaluate(f, sources, size, S).sum(axis=1) for f, sources, size in self._functions(name)]
+        return np.asarray(sum(parts[1:], start=parts[0]))
+
+    def all(self, name: str, S: Array) -> Array:
+        """The quantity of every element, one after the other: shape (times, everything)."""
+        parts = [self._evaluate(f, sources, size, S).reshape(len(S), -1) for f, sources, size in self._functions(name)]
+        return np.concatenate([np.zeros((len(S), 0)), *parts], axis=1)
+
+    def _evaluate(self, f: ArrayFunction | None, sources: NDArray[np.int64], size: int, S: Array) -> Array:
+        if f is None:
+            return np.zeros((len(S), len(sources), size))
+        return np.asarray(f(S[:, sources])).reshape(len(S), len(sources), size)
+
+    def _functions(self, name: str) -> list[tuple[ArrayFunction | None, NDArray[np.int64], int]]:
+        if name not in self._made:
+            self._made[name] = [self._function(view, name) for view in self._views]
+        return self._made[name]
+
+    def _function(self, view: _PackView, name: str) -> tuple[ArrayFunction | None, NDArray[np.int64], int]:
+        expression = ca.densify(ca.SX(_QUANTITIES[name](view.elements)))
+        symbols, sources = view.inputs([expression], 0, np.zeros(0, dtype=np.int64))
+        if not expression.numel():
+            return None, sources, 0
+        if not symbols:
+            symbols, sources = [view.h], view.table[view.h.element_hash()][:, None]
+        f = ca.Function("m", [ca.vertcat(*symbols)], [expression])
+        return ArrayFunction(name, lambda x: f(x), {"x": (len(symbols),)}, [(expression.numel(),)]), sources, expression.numel()
+
+
+def _kinetic(e: Any) -> ca.SX:
+    v = e.get("v")
+    return sum((ca.dot(v_i, p) / 2 for v_i, p in zip(v, e.momentum(v), strict=True)), start=ca.SX(0))
+
+
+def _potential(e: Any) -> ca.SX:
+    total = ca.SX(0)
+    for m in e.members:
+        if m.element.potential is not None:
+            total += m.element.potential(m.parameters, e.t, *e._frames(m, e.q, e.get("v")))
+    return total
+
+
+def _power(e: Any, dissipative: bool) -> ca.SX:
+    total = ca.SX(0)
+    for m in e.members:
+        if m.element.power is not None and m.element.dissipative == dissipative:
+            frames = e._frames(m, e.q, e.get("v"))
+            total += m.element.power(m.parameters, e.t, frames, frames)
+    return total
+
+
+def _momenta(e: Any) -> ca.SX:
+    v = e.get("v")
+    total = ca.SX.zeros(6)
+    for n, v_i, p in zip(e.nodes, v, e.momentum(v), strict=True):
+        if not p.is_zero():
+            total += ca.vertcat(*n.node.momenta(n.q, v_i, p))
+    return total
+
+
+_QUANTITIES = {
+    "kinetic": _kinetic,
+    "potential": _potential,
+    "work": lambda e: _power(e, dissipative=False),
+    "loss": lambda e: _power(e, dissipative=True),
+    "momenta": _momenta,
+    "constraint": lambda e: e.constraint(e.t, e.q),
+    "constraint_rate": lambda e: ca.vertcat(e.constraint_rate(e.t, e.q, e.get("v")), e.pfaffian(e.t, e.q, e.get("v"))),
+}
+
+
+def plain(system: System) -> Layout:
+    """A layout with nothing but q and v."""
+    return Layout(system, Method())

@@ -1,0 +1,51 @@
+"""How the nonlinear equations of a step are solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kreisel.engine import driver
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Newton's method and its stopping test on the increment, |dx_i| <= atol_i + rtol_i |x_i| in the maximum or the root mean square.
+
+    By default it goes on to the rounding floor, so that constraints, energies and momenta hold to round-off. ``matrix``: ``"exact"`` (new in every iteration),
+    ``"simplified"`` (one per step), ``"frozen"`` (kept until convergence gets slow; faster for large systems, but it costs structure at equal tolerance).
+    ``start``: ``"extrapolated"``, ``"zero"``, or a function (node, h) that gives the unknown of a node in symbols. ``atol`` and ``rtol`` may be arrays over the unknowns
+    (nodes in order, then multipliers). ``halvings``: how often a step that fails may be halved.
+    """
+
+    matrix: str = "exact"
+    atol: ArrayLike = 1e-12
+    rtol: ArrayLike = 1e-12
+    max_iterations: int = 30
+    norm: str = "max"
+    start: str | Callable[[Any, Any], Any] = "extrapolated"
+    halvings: int = 0
+
+    def __post_init__(self) -> None:
+        if self.matrix not in _MODES:
+            raise ValueError(f"Newton: matrix must be one of {', '.join(map(repr, _MODES))}, got {self.matrix!r}")
+        if self.norm not in ("max", "rms"):
+            raise ValueError(f"Newton: norm must be 'max' or 'rms', got {self.norm!r}")
+        if not (self.start in ("extrapolated", "zero") or callable(self.start)):
+            raise ValueError(f"Newton: start must be 'extrapolated', 'zero' or a function, got {self.start!r}")
+        if self.max_iterations < 1 or self.halvings < 0:
+            raise ValueError("Newton: max_iterations must be at least 1 and halvings at least 0")
+        if np.any(np.asarray(self.atol) < 0) or np.any(np.asarray(self.rtol) < 0) or not np.all(np.asarray(self.atol) + np.asarray(self.rtol) > 0):
+            raise ValueError("Newton: atol and rtol must not be negative, nor both zero")
+
+    def options(self) -> Any:
+        """For the driver."""
+        # Convergence with a kept matrix slower than this rate asks for a fresh one.
+        return np.array([_MODES[self.matrix], self.max_iterations, self.norm == "rms", 0.03], dtype=float)
+
+
+_MODES = {"exact": driver.EXACT, "simplified": driver.SIMPLIFIED, "frozen": driver.FROZEN}

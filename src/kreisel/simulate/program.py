@@ -1,0 +1,560 @@
+"""From a system and a method to the tables of the driver.
+
+Elements on the same nodes go into one kernel; kernels that differ only in numbers are one kernel over several lanes. A small system is one kernel altogether.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kreisel.engine import driver, linear
+from kreisel.engine.native import aligned
+from kreisel.mechanics.node import Ground
+from kreisel.mechanics.system import System
+from kreisel.methods.base import Elements, Member, Method, MultiplierView, NodeView, Stage
+from kreisel.symbolic import compile
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: Systems with at most this many unknowns per stage become one kernel.
+SMALL = 24
+#: Instances per kernel call, at most.
+LANES = 8
+
+H, T = 0, 1  # places of the step and the time in S
+
+
+class Layout:
+    """Where everything is in the flat vector S: h, t, the states of nodes and multipliers, then parameters."""
+
+    def __init__(self, system: System, method: Method) -> None:
+        self.system, self.method = system, method
+        at = 2
+        self.nodes: list[dict[str, int]] = []
+        for node in system.nodes:
+            places = {"q": at}
+            at += node.group.n_params
+            for name in method.states:
+                places[name] = at
+                at += node.group.dim
+            self.nodes.append(places)
+        self.lam, at = self._multipliers(system.rows, method.lam_states, at)
+        self.mu, at = self._multipliers(system.pfaffian_rows, method.mu_states, at)
+        self.n_state = at
+        self.parameters: list[dict[str, int]] = []
+        values = []
+        for e in system.elements:
+            places = {}
+            for name, a in e.parameters.items():
+                places[name] = at
+                at += np.size(a)
+                values.append(np.ravel(a))
+            self.parameters.append(places)
+        self.parameter_values = np.concatenate(values) if values else np.zeros(0)
+        self.size = at
+
+    def _multipliers(self, rows: list[int], states: tuple[str, ...], at: int) -> tuple[list[dict[str, int]], int]:
+        all_places = []
+        for k in rows:
+            places = {}
+            for name in states if k else ():
+                places[name] = at
+                at += k
+            all_places.append(places)
+        return all_places, at
+
+    def start(self) -> Array:
+        """The states at the start: q and v of the nodes, everything else zero."""
+        S = np.zeros(self.size)
+        for node, places in zip(self.system.nodes, self.nodes, strict=True):
+            S[places["q"] : places["q"] + node.group.n_params] = node.q
+            S[places["v"] : places["v"] + node.group.dim] = node.v
+            if "w" in places:
+                S[places["w"] : places["w"] + node.group.dim] = node.v
+        S[self.n_state :] = self.parameter_values
+        return S
+
+
+@dataclass
+class _Kernels:
+    """Table rows in the making."""
+
+    ops: list[list[int]] = field(default_factory=list)
+    gather: list[Integers] = field(default_factory=list)
+    scatter: list[Integers] = field(default_factory=list)
+    n_gather: int = 0
+    n_scatter: int = 0
+    longest: int = 8
+
+    def add(self, inputs: list[ca.SX], outputs: list[ca.SX], sources: Integers, targets: list[Integers], waste: list[int]) -> None:
+        """One operation: ``sources`` (instances, inputs) and per output ``targets`` (instances, entries) are indices."""
+        instances = len(sources)
+        lanes = 1
+        while lanes < LANES and lanes < instances:
+            lanes *= 2
+        f = ca.Function("k", [ca.vertcat(ca.SX(0, 1), *inputs)], [ca.vertcat(*ca.cse(outputs))])
+        kernel = compile(f, lanes)
+        blocks = -(-instances // lanes)
+        row = [kernel.address, blocks, sources.shape[1] * lanes, self.n_gather]
+        self._append(self.gather, sources, lanes, None)
+        self.n_gather += blocks * sources.shape[1] * lanes
+        for k in range(2):
+            target = targets[k] if k < len(targets) else np.zeros((instances, 0), dtype=np.int64)
+            row += [target.shape[1] * lanes, self.n_scatter]
+            self._append(self.scatter, target, lanes, waste[k] if k < len(waste) else 0)
+            self.n_scatter += blocks * target.shape[1] * lanes
+        self.ops.append(row)
+        self.longest = max(self.longest, row[2], sum(t.shape[1] for t in targets) * lanes)
+
+    def _append(self, to: list[Integers], index: Integers, lanes: int, waste: int | None) -> None:
+        """Padding lanes repeat the last instance and write to the waste bin."""
+        pad = -len(index) % lanes
+        filler = np.repeat(index[-1:], pad, axis=0) if waste is None else np.full((pad, index.shape[1]), waste)
+        full = np.concatenate([index, filler])
+        full = full.reshape(len(full) // lanes, lanes, index.shape[1])
+        to.append(full.transpose(0, 2, 1).ravel().astype(np.int64))
+
+
+class Program:
+    """The tables for a sequence of stages, and the memory to run them."""
+
+    def __init__(self, layout: Layout, stages: tuple[Stage, ...], guess: Any = "extrapolated", solver: str = "auto", events: tuple[Any, ...] = ()) -> None:
+        self.layout, self.guess = layout, guess
+        system = layout.system
+        self.kernels = _Kernels()
+        self.plans: list[linear.Plan] = []
+        rows: list[list[int]] = []
+        at = layout.size
+        self.places: list[Integers] = []
+        self.owners: list[list[str]] = []
+        for stage in stages:
+            unknowns = _Unknowns(system, stage)
+            row, plan = self._stage(stage, unknowns, at, solver)
+            rows.append(row)
+            self.plans.append(plan)
+            self.owners.append(unknowns.owners)
+            at += unknowns.n
+        self.first_event = at
+        self.size = at + max(len(events), 0) + 1  # the last place is the waste bin
+        self._waste_fix()
+        self.watch = self._events(events)
+        self.room = 1
+        self.rows = rows
+        self._tables(rows)
+
+    # Building
+
+    def _stage(self, stage: Stage, u: _Unknowns, at: int, solver: str) -> tuple[list[int], linear.Plan]:
+        layout = self.layout
+        packs = packs_of(layout.system, u.n)
+        made = []
+        is_linear = is_constant = True
+        entries: list[tuple[Integers, Integers]] = []
+        for pack in packs:
+            view = _PackView(layout, stage, u, pack)
+            e, R, J, X = view.elements, view.residual, view.jacobian, view.unknown_symbols
+            if not R.numel():
+                continue
+            i, j = (np.array(k, dtype=np.int64) for k in J.sparsity().get_triplet())
+            values = J.nz[:]
+            if values.numel():
+                is_linear &= not ca.depends_on(values, X)
+                varying = [e.h, e.t, X, *view.state_symbols]
+                is_constant &= not ca.depends_on(values, ca.vertcat(*varying))
+                entries.append((view.rows[:, i].ravel(), view.columns[:, j].ravel()))
+            made.append((view, R, values, i, j))
+        rows = np.concatenate([a for a, _ in entries])
+        columns = np.concatenate([b for _, b in entries])
+        plan = linear.plan(u.n, rows, columns, u.blocks, solver)
+        place = plan.place
+        self.places.append(place)
+        ranges = [len(self.kernels.ops)]
+
+        self._local(stage, u, at, place, predict=True)
+        ranges.append(len(self.kernels.ops))
+        # Rows that do not depend on the unknowns are evaluated once per step.
+        for view, R, _, i, _ in made:
+            depends = np.zeros(R.numel(), dtype=bool)
+            depends[i] = True
+            view.depends = depends
+            fixed = np.flatnonzero(~depends)
+            if fixed.size:
+                self._add(view, [R[fixed.tolist()]], at, place, [place[view.rows[:, fixed]]], [u.n])
+        ranges.append(len(self.kernels.ops))
+        for view, R, _, _, _ in made:
+            live = np.flatnonzero(view.depends)
+            if live.size:
+                self._add(view, [R[live.tolist()]], at, place, [place[view.rows[:, live]]], [u.n])
+        ranges.append(len(self.kernels.ops))
+        for view, R, values, i, j in made:
+            live = np.flatnonzero(view.depends)
+            if live.size:
+                where = np.asarray(plan.index(view.rows[:, i], view.columns[:, j]))
+                self._add(view, [R[live.tolist()], values], at, place, [place[view.rows[:, live]], where], [u.n, plan.waste])
+        ranges.append(len(self.kernels.ops))
+        self._local(stage, u, at, place, predict=False)
+        ranges.append(len(self.kernels.ops))
+        return [u.n, at, int(is_linear), int(is_constant and is_linear), *ranges], plan
+
+    def _add(self, view: _PackView, outputs: list[ca.SX], at: int, place: Integers, targets: list[Integers], waste: list[int]) -> None:
+        symbols, sources = view.inputs(outputs, at, place)
+        self.kernels.add(symbols, outputs, sources, targets, waste)
+
+    def _local(self, stage: Stage, u: _Unknowns, at: int, place: Integers, predict: bool) -> None:
+        """First guesses and updates: node by node, constraint by constraint."""
+        system, layout, method = self.layout.system, self.layout, self.layout.method
+        jobs: dict[Any, tuple[Any, list[tuple[dict[str, int], dict[str, int]]]]] = {}
+        for i, node in enumerate(system.nodes):
+            jobs.setdefault(("node", node.signature()), (node, []))[1].append((layout.nodes[i], u.node[i]))
+        for kind, rows, places, unknown in (("lam", system.rows, layout.lam, u.lam), ("mu", system.pfaffian_rows, layout.mu, u.mu)):
+            for k, n in enumerate(rows):
+                if n:
+                    jobs.setdefault((kind, n), (n, []))[1].append((places[k], unknown[k]))
+        h = ca.SX.sym("h")
+        for (kind, _), (what, instances) in jobs.items():
+            if kind == "node":
+                view: Any = NodeView(what, method.states, stage.unknowns)
+                names = {"q": what.group.n_params} | dict.fromkeys(method.states, what.group.dim)
+                unknown_names, size = stage.unknowns, what.group.dim
+                guess = self._guess(stage, view, h) if predict else stage.update(view, h)
+            else:
+                states = method.lam_states if kind == "lam" else method.mu_states
+                unknown_names = stage.lam_unknowns if kind == "lam" else stage.mu_unknowns
+                view = MultiplierView(what, (*states, *unknown_names))
+                names, size = dict.fromkeys(states, what), what
+                hook = ("start_" if predict else "update_") + ("multipliers" if kind == "lam" else "pfaffian")
+                guess = getattr(stage, hook)(view, h)
+            if predict:
+                guess = {name: guess.get(name, ca.SX.zeros(size)) for name in unknown_names}
+            if not guess:
+                continue
+            table = {h.element_hash(): np.zeros(len(instances), dtype=np.int64)}
+            for name, n in names.items():
+                _register(table, getattr(view, name), np.array([s[name] for s, _ in instances]), n)
+            for name in unknown_names:
+                base = np.array([x[name] for _, x in instances])
+                for c in range(size):
+                    table[getattr(view, name)[c].element_hash()] = at + place[base + c]
+            targets = []
+            for name, y in guess.items():
+                n = y.numel()
+                if predict:
+                    base = np.array([x[name] for _, x in instances])
+                    targets.append(at + place[base[:, None] + np.arange(n)])
+                else:
+                    targets.append(np.array([s[name] for s, _ in instances])[:, None] + np.arange(n))
+            out = ca.densify(ca.vertcat(*guess.values()))
+            symbols = ca.symvar(out)
+            sources = _columns([table[s.element_hash()] for s in symbols], len(instances))
+            self.kernels.add(symbols, [out], sources, [np.concatenate(targets, axis=1)], [-1])
+
+    def _guess(self, stage: Stage, view: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        if self.guess == "extrapolated":
+            return stage.start(view, h)
+        if self.guess == "zero":
+            return {}
+        return {name: ca.SX(self.guess(view, h)) for name in stage.unknowns}
+
+    def _waste_fix(self) -> None:
+        """Results of padding lanes that belong nowhere in S go to its last place."""
+        for s in self.kernels.scatter:
+            s[s == -1] = self.size - 1
+
+    def _events(self, events: tuple[Any, ...]) -> Integers:
+        first = len(self.kernels.ops)
+        for k, event in enumerate(events):
+            symbols, expression, sources = event
+            self.kernels.add(symbols, [expression], sources, [np.array([[self.first_event + k]])], [self.size - 1])
+        return np.array([first, len(self.kernels.ops), self.first_event, len(events)], dtype=np.int64)
+
+    def _tables(self, rows: list[list[int]]) -> None:
+        k = self.kernels
+        self.ops = np.array(k.ops, dtype=np.int64).reshape(-1, driver.OPERATION_COLUMNS)
+        self.gather = np.concatenate([*k.gather, np.zeros(0, dtype=np.int64)])
+        self.scatter = np.concatenate([*k.scatter, np.zeros(0, dtype=np.int64)])
+        stages = np.zeros((len(rows), driver.STAGE_COLUMNS), dtype=np.int64)
+        metas = []
+        at = dict.fromkeys(("tables", "values", "work", "pivots"), 0)
+        tables = []
+        for s, (row, plan) in enumerate(zip(rows, self.plans, strict=True)):
+            stages[s, : len(row)] = row
+            stages[s, driver.META] = s
+            metas.append(plan.meta)
+            tables.append(plan.tables)
+            for name, column, n in (
+                ("tables", driver.TABLES, len(plan.tables)),
+                ("values", driver.VALUES, plan.n_values),
+                ("work", driver.WORK, self.room * plan.n_work),
+                ("pivots", driver.PIVOTS, self.room * plan.n_pivots),
+            ):
+                stages[s, column], stages[s, column + 1] = at[name], at[name] + n
+                at[name] += -(-n // 8) * 8 if name in ("values", "work") else n
+        self.stages = stages
+        self.metas = np.stack(metas)
+        self.tables = np.concatenate([*tables, np.zeros(0, dtype=np.int64)])
+        self.memory_sizes = at
+        self._check()
+
+    def enlarge(self) -> None:
+        """Twice the work space for the factorisations, after one of them asked for it."""
+        self.room *= 2
+        self._tables(self.rows)
+
+    def memory(self) -> Memory:
+        """What a run writes to; one per thread."""
+        longest = max(self.kernels.longest, self.size, max(p.n for p in self.plans) + 32) + 8
+        return Memory(
+            values=aligned(self.memory_sizes["values"] + 8),
+            work=aligned(self.memory_sizes["work"] + 8),
+            pivots=np.zeros(self.memory_sizes["pivots"] + 1, dtype=np.int64),
+            buffers=aligned(6 * (-(-longest // 8) * 8)).reshape(6, -1),
+            have=np.zeros(len(self.stages), dtype=np.int64),
+            stats=np.zeros(8, dtype=np.int64),
+            failure=np.zeros(3, dtype=np.int64),
+        )
+
+    def run(
+        self, S: Array, hs: Array, ts: Array, begin: int, end: int, tolerances: Array, options: Array, memory: Memory, every: int = 0, records: Array | None = None
+    ) -> int:
+        """Steps begin to end. -> a code of the driver."""
+        m = memory
+        return int(
+            driver.drive(
+                begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, self.stages, self.metas, self.tables, m.values, m.work,
+                m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, self.watch, m.stats, m.failure,
+            )
+        )  # fmt: skip
+
+    def tolerances(self, atol: ArrayLike, rtol: ArrayLike) -> Array:
+        """Absolute and relative tolerances per stage and unknown, in the order of the driver."""
+        out = np.ones((2, len(self.plans), max(p.n for p in self.plans)))
+        for k, given in enumerate((atol, rtol)):
+            for s, plan in enumerate(self.plans):
+                a = np.asarray(given, dtype=float)
+                if a.ndim and len(a) != plan.n:
+                    raise ValueError(f"tolerances must be numbers or arrays of the {plan.n} unknowns of a stage, got {len(a)}")
+                out[k, s, : plan.n] = a[plan.order] if a.ndim else a
+        return out
+
+    def owner(self, stage: int, unknown: int) -> str:
+        """Whom an unknown of a stage belongs to."""
+        return self.owners[stage][unknown]
+
+    def _check(self) -> None:
+        """Indices in range and no two results of an assignment in one place: wrong tables would crash the interpreter, much later."""
+        assert self.gather.size == 0 or (self.gather.min() >= 0 and self.gather.max() < self.size)
+        for s in range(len(self.stages)):
+            row, plan = self.stages[s], self.plans[s]
+            limits = {driver.GUESS: self.size, driver.CONSTANT_ROWS: plan.n + 1, driver.RESIDUAL: plan.n + 1, driver.MATRIX: plan.n + 1, driver.UPDATE: self.size}
+            for column, limit in limits.items():
+                written = []
+                for op in self.ops[row[column] : row[column + 1]]:
+                    n = op[driver.BLOCKS]
+                    target = self.scatter[op[driver.SCATTER_FIRST] : op[driver.SCATTER_FIRST] + n * op[driver.N_FIRST]]
+                    assert target.size == 0 or (target.min() >= 0 and target.max() < limit)
+                    written.append(target)
+                    if column == driver.MATRIX:
+                        target = self.scatter[op[driver.SCATTER_SECOND] : op[driver.SCATTER_SECOND] + n * op[driver.N_SECOND]]
+                        assert target.size == 0 or (target.min() >= 0 and target.max() < plan.n_values)
+                if column in (driver.GUESS, driver.UPDATE) and written:
+                    places = np.concatenate(written)
+                    places = places[places != self.size - 1]
+                    assert len(np.unique(places)) == len(places), "two operations write to one place"
+
+
+@dataclass
+class Memory:
+    """What a run writes to besides S and the records."""
+
+    values: Array
+    work: Array
+    pivots: Integers
+    buffers: Array
+    have: Integers
+    stats: Integers
+    failure: Integers
+
+
+class _Unknowns:
+    """Numbers of the unknowns of a stage before ordering: nodes, then multipliers; and whom they belong to."""
+
+    def __init__(self, system: System, stage: Stage) -> None:
+        self.node: list[dict[str, int]] = []
+        self.lam: list[dict[str, int]] = []
+        self.mu: list[dict[str, int]] = []
+        self.owners: list[str] = []
+        blocks: list[int] = []
+        n = 0
+        sources = [(self.node, stage.unknowns, node.group.dim, f"'{node.name}'") for node in system.nodes]
+        sources += [(self.lam, stage.lam_unknowns, k, f"'{e.name}'") for e, k in zip(system.elements, system.rows, strict=True)]
+        sources += [(self.mu, stage.mu_unknowns, k, f"'{e.name}'") for e, k in zip(system.elements, system.pfaffian_rows, strict=True)]
+        for block, (target, names, size, owner) in enumerate(sources):
+            places = {}
+            for name in names:
+                places[name] = n
+                n += size
+                self.owners += [owner] * size
+                blocks += [block] * size
+            target.append(places)
+        self.n = n
+        _, numbers = np.unique(blocks, return_inverse=True)
+        self.blocks = numbers.astype(np.int64)
+
+
+class _PackView:
+    """Sets of elements with equal formulas, in symbols, with the addresses of all instances."""
+
+    depends: Any
+
+    def __init__(self, layout: Layout, stage: Stage, u: _Unknowns, instances: list[list[int]]) -> None:
+        system, method = layout.system, layout.method
+        first = instances[0]
+        bodies = [self._bodies(system, members) for members in instances]
+        if len(instances) == 1:
+            # Nodes without any element still have equations of their own.
+            bodies[0] += [n.name for n in system.nodes if len(first) == len(system.elements) and n.name not in bodies[0]]
+        node_index = np.array([[system.number[b] for b in names] for names in bodies], dtype=np.int64).reshape(len(instances), -1)
+        self.h, self.t = ca.SX.sym("h"), ca.SX.sym("t")
+        nodes = [NodeView(system.nodes[i], method.states, stage.unknowns) for i in node_index[0]]
+        count = len(instances)
+        self.table: dict[int, Integers] = {self.h.element_hash(): np.full(count, H), self.t.element_hash(): np.full(count, T)}
+        self.unknown: dict[int, Integers] = {}
+        self.state_symbols: list[ca.SX] = []
+        unknown_symbols: list[ca.SX] = []
+        for a, view in enumerate(nodes):
+            index = node_index[:, a]
+            for name, n in {"q": view.group.n_params, **dict.fromkeys(method.states, view.group.dim)}.items():
+                symbol = getattr(view, name)
+                _register(self.table, symbol, np.array([layout.nodes[i][name] for i in index]), n)
+                self.state_symbols.append(symbol)
+            for name in stage.unknowns:
+                symbol = getattr(view, name)
+                _register(self.unknown, symbol, np.array([u.node[i][name] for i in index]), view.group.dim)
+                unknown_symbols.append(symbol)
+        elements = np.array(instances, dtype=np.int64)
+        members, lam_at, mu_at = [], 0, 0
+        for c, k in enumerate(first):
+            e = system.elements[k]
+            p = {name: ca.SX.sym(name, np.size(a)) for name, a in e.parameters.items()}
+            for name, symbol in p.items():
+                _register(self.table, symbol, np.array([layout.parameters[i][name] for i in elements[:, c]]), symbol.numel())
+            places = [None if b == Ground.name else bodies[0].index(b) for b in e.bodies]
+            rows = slice(lam_at, lam_at + system.rows[k])
+            pfaffian_rows = slice(mu_at, mu_at + system.pfaffian_rows[k])
+            lam_at, mu_at = rows.stop, pfaffian_rows.stop
+            members.append(Member(e, places, SimpleNamespace(**p), rows, pfaffian_rows))
+        lam = self._multipliers(stage.lam_unknowns, method.lam_states, lam_at, elements, members, "rows", layout.lam, u.lam, unknown_symbols)
+        mu = self._multipliers(stage.mu_unknowns, method.mu_states, mu_at, elements, members, "pfaffian_rows", layout.mu, u.mu, unknown_symbols)
+        self.elements = Elements(nodes, members, self.h, self.t, lam, mu)
+        self.unknown_symbols = ca.vertcat(ca.SX(0, 1), *unknown_symbols)
+        self.columns = _columns([self.unknown[s.element_hash()] for s in ca.vertsplit(self.unknown_symbols)], count)
+        self._equations(stage, u, node_index, elements, members)
+
+    def _bodies(self, system: System, members: list[int]) -> list[str]:
+        names: list[str] = []
+        for k in members:
+            names += [b for b in system.elements[k].bodies if b != Ground.name and b not in names]
+        return names
+
+    def _multipliers(
+        self, unknowns: Any, states: Any, rows: int, elements: Integers, members: list[Member], part: str, at_state: Any, at_unknown: Any, symbols: list[ca.SX]
+    ) -> MultiplierView:
+        view = MultiplierView(rows, (*states, *unknowns))
+        for c, m in enumerate(members):
+            own = getattr(m, part)
+            if own.stop == own.start:
+                continue
+            for name in (*states, *unknowns):
+                places = at_unknown if name in unknowns else at_state
+                _register(
+                    self.unknown if name in unknowns else self.table,
+                    getattr(view, name)[own],
+                    np.array([places[k][name] for k in elements[:, c]]),
+                    own.stop - own.start,
+                )
+        for name in states:
+            self.state_symbols.append(getattr(view, name))
+        for name in unknowns:
+            symbols.append(getattr(view, name))
+        return view
+
+    def _equations(self, stage: Stage, u: _Unknowns, node_index: Integers, elements: Integers, members: list[Member]) -> None:
+        """Rows that are not identically zero, their numbers, and the matrix by the chain rule over the cuts."""
+        e = self.elements
+        equations = stage.residual(e)
+        expressions: list[ca.SX] = []
+        numbers: list[Integers] = []
+        for name in stage.unknowns:
+            columns = equations.get(name, [ca.SX.zeros(n.group.dim) for n in e.nodes])
+            for a, (view, column) in enumerate(zip(e.nodes, columns, strict=True)):
+                if self._owns(a):
+                    column = column + stage.node_residual(view, e.h).get(name, 0)
+                base = np.array([u.node[i][name] for i in node_index[:, a]])
+                for c in range(view.group.dim):
+                    expressions.append(column[c])
+                    numbers.append(base + c)
+        for names, part, places in ((stage.lam_unknowns, "rows", u.lam), (stage.mu_unknowns, "pfaffian_rows", u.mu)):
+            for name in names:
+                for c, m in enumerate(members):
+                    own = getattr(m, part)
+                    for k, row in enumerate(range(own.start, own.stop)):
+                        expressions.append(equations[name][row])
+                        numbers.append(np.array([places[i][name] for i in elements[:, c]]) + k)
+        keep = [k for k, y in enumerate(expressions) if not y.is_zero()]
+        R = ca.vertcat(ca.SX(0, 1), *(expressions[k] for k in keep))
+        self.rows = _columns([numbers[k] for k in keep], len(elements))
+        J = ca.jacobian(R, self.unknown_symbols)
+        for cut in e.cuts.values():
+            outer = ca.jacobian(R, cut.symbol)
+            if outer.nnz():
+                J += ca.mtimes(ca.mtimes(outer, cut.derivative), ca.jacobian(cut.unknown, self.unknown_symbols))
+        J = ca.sparsify(J)
+        for cut in e.cuts.values():
+            R, J = ca.substitute([R, J], [cut.symbol], [cut.expression])
+        self.residual, self.jacobian = R, J
+
+    def _owns(self, a: int) -> bool:
+        """Whether these elements bring the equations a node has by itself: those that hold its mass do."""
+        name = self.elements.nodes[a].node.name
+        return any(m.element.mass is not None and m.element.bodies == (name,) for m in self.elements.members)
+
+    def inputs(self, outputs: list[ca.SX], at: int, place: Integers) -> tuple[list[ca.SX], Integers]:
+        """The symbols that occur and where their values are, per instance."""
+        symbols = ca.symvar(ca.vertcat(*(ca.vec(y) for y in outputs)))
+        columns = []
+        for s in symbols:
+            key = s.element_hash()
+            columns.append(self.table[key] if key in self.table else at + place[self.unknown[key]])
+        return symbols, _columns(columns, len(self.rows))
+
+
+def _columns(columns: list[Integers], rows: int) -> Integers:
+    return np.stack(columns, axis=1).astype(np.int64) if columns else np.zeros((rows, 0), dtype=np.int64)
+
+
+def _register(table: dict[int, Integers], symbol: ca.SX, base: Integers, n: int) -> None:
+    for c in range(n):
+        table[symbol[c].element_hash()] = base + c
+
+
+def packs_of(system: System, n: int) -> list[list[list[int]]]:
+    """Elements to be evaluated together: sets with equal formulas, each a list of instances, each a list of elements."""
+    if n <= SMALL:
+        return [[list(range(len(system.elements)))]]
+    by_nodes: dict[tuple[str, ...], list[int]] = {}
+    for k, e in enumerate(system.elements):
+        by_nodes.setdefault(tuple(b for b in e.bodies if b != Ground.name), []).append(k)
+    sets: dict[Any, list[list[int]]] = {}
+    for bodies, members in by_nodes.items():
+        nodes = tuple(system.nodes[system.number[b]].signature() for b in bodies)
+        places = {b: i for i, b in enumerate(bodies)}
+        formulas = tuple((system.elements[k].signature(), tuple(places.get(b) for b in system.elements[k].bodies)) for k in members)
+        sets.setdefault((nodes, formulas), []).append(members)
+    return list(sets.values())

@@ -1,0 +1,383 @@
+"""simulate(): the front of the driver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kreisel.engine import driver
+from kreisel.mechanics.system import System
+from kreisel.methods import Method, RATTLie
+from kreisel.methods.base import Accelerations, ProjectPosition, ProjectVelocity
+from kreisel.simulate.monitors import Monitors
+from kreisel.simulate.newton import Newton
+from kreisel.simulate.program import Layout, Memory, Program
+from kreisel.simulate.solution import Event, Solution, State
+from kreisel.simulate.status import InconsistentStart, Statistics, Status
+
+Array = NDArray[np.float64]
+
+# A start may violate the constraints by this much; beyond, it is a mistake.
+CONSISTENT = 1e-8
+# The driver is called for about so long at a time, so that an interrupt is noticed and a progress bar moves.
+CHUNK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class When:
+    """An event: a function of the frames of some bodies changes its sign.
+
+    >>> import kreisel as kr
+    >>> When("floor", "ball", lambda t, ball: ball.x[2], stop=True)
+    When(name='floor', stop=True)
+    """
+
+    name: str
+    bodies: tuple[str, ...]
+    formula: Callable[..., ca.SX]
+    stop: bool = False
+
+    def __init__(self, name: str, *bodies_and_formula: Any, stop: bool = False) -> None:
+        *bodies, formula = bodies_and_formula
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "bodies", tuple(bodies))
+        object.__setattr__(self, "formula", formula)
+        object.__setattr__(self, "stop", stop)
+
+    def __repr__(self) -> str:
+        return f"When(name={self.name!r}, stop={self.stop})"
+
+
+def simulate(
+    system: System,
+    until: float,
+    step: float | ArrayLike,
+    method: Method | None = None,
+    *,
+    newton: Newton | None = None,
+    initial: State | Mapping[str, Any] | None = None,
+    acceleration: Mapping[str, ArrayLike] | None = None,
+    project: bool = False,
+    every: int = 1,
+    events: Sequence[When] = (),
+    solver: str = "auto",
+    progress: bool = False,
+) -> Solution:
+    """Integrates the equations of motion from t = 0 to ``until``.
+
+    ``step``: a length, or the sequence of all steps. ``method``: default RATTLie. ``initial``: another start than the system's: a state of an earlier solution, or ``{body: (q, v)}``. ``acceleration``: ``{body: a}`` if the
+    initial accelerations are known better than the equations of motion would give them. ``project``: move a start that violates the constraints onto them. ``every``: record every k-th
+    step. ``events``: what to look for. ``progress``: show a bar.
+
+    A run always gives a solution: its ``status`` and ``message`` say how it ended, and it holds all accepted steps. What is wrong before the first step is an error.
+
+    >>> import kreisel as kr
+    >>> oscillator = kr.System(kr.R(1), mass=[[1.0]], potential=lambda q: q[0] ** 2 / 2, q=[1.0])
+    >>> sol = kr.simulate(oscillator, until=2 * np.pi, step=2 * np.pi / 1000)
+    >>> sol.success, float(sol.q[-1, 0].round(4))
+    (True, 1.0)
+    """
+    begun = time.perf_counter()
+    method = RATTLie() if method is None else method
+    newton = Newton() if newton is None else newton
+    if not isinstance(system, System):
+        raise TypeError(f"simulate takes a system; a mechanism gives one with .system(coordinates=...), got {type(system).__name__}")
+    if not isinstance(method, Method):
+        raise TypeError(f"method must be a method such as kr.RATTLie(), got {method!r}")
+    reason = method.refuse(system)
+    if reason:
+        raise ValueError(f"{method} does not fit this system: {reason}")
+    outer, ts_outer = steps_of(until, step)
+    if method.variable_steps is False and np.ptp(outer) > 1e-12 * outer.max():
+        raise ValueError(f"{method} needs constant steps")
+    if every < 1:
+        raise ValueError(f"every must be at least 1, got {every}")
+    outer = np.concatenate([outer, np.repeat(outer[-1:], method.extra_steps)])
+    fractions = np.array(method.substeps())
+    hs = np.multiply.outer(outer, fractions).ravel()
+    ts = np.concatenate([[0.0], np.cumsum(hs)])
+    ts[:: len(fractions)][: len(ts_outer)] = ts_outer
+
+    layout = Layout(system, method)
+    S0 = start(layout, initial, acceleration, project, float(hs[0]), newton)
+    records = np.empty((len(outer) // every + 1, layout.n_state))
+    watch = tuple(_event(layout, e) for e in events)
+    main = Program(layout, method.stages, newton.start, solver, watch)
+    opening = Program(layout, method.opening, newton.start, solver) if method.opening else None
+    S = np.concatenate([S0, np.zeros(max(main.size, opening.size if opening else 0) - len(S0))])
+    records[0] = S[: layout.n_state]
+    run = _Run(main, opening, S, hs, ts, every * len(fractions), records, newton, list(events))
+    prepared = time.perf_counter()
+    status, message = run.go(progress)
+    done = run.done // (every * len(fractions)) + 1
+    extra = -(-method.extra_steps // every) if status is Status.REACHED_END else 0
+    stats = Statistics(
+        steps=int(run.memory.stats[driver.STEPS]),
+        newton_iterations=int(run.memory.stats[driver.ITERATIONS]),
+        factorisations=int(run.memory.stats[driver.FACTORISATIONS]),
+        halvings=run.halvings,
+        seconds=time.perf_counter() - prepared,
+        preparation_seconds=prepared - begun,
+    )
+    return Solution(layout, records[: done - extra], status, message, stats, run.found, beyond=records[done - extra : done])
+
+
+def steps_of(until: float, step: float | ArrayLike) -> tuple[Array, Array]:
+    """All steps and times. A constant step is shortened a little, if the interval is no multiple of it."""
+    if not (np.isfinite(until) and until > 0):
+        raise ValueError(f"until must be positive, got {until}")
+    h = np.asarray(step, dtype=float)
+    if not np.all(np.isfinite(h)) or not np.all(h > 0):
+        raise ValueError(f"step must be positive, got {step}")
+    if h.ndim == 0:
+        n = max(1, int(np.ceil(until / float(h) * (1 - 1e-12))))
+        return np.full(n, until / n), until / n * np.arange(n + 1)
+    if h.ndim != 1 or abs(h.sum() - until) > 1e-9 * until:
+        raise ValueError(f"the sequence of steps must add up to until = {until}, it adds up to {h.sum()}")
+    return h, np.concatenate([[0.0], np.cumsum(h)])
+
+
+def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: float, newton: Newton) -> Array:
+    """The states at the start: given, projected if asked for, and completed with accelerations and multipliers."""
+    system, method = layout.system, layout.method
+    S = layout.start()
+    S[0] = 1.0
+    _place_initial(layout, S, initial)
+    monitors = Monitors(layout)
+    gaps = {name: _largest(monitors.all(name, S[None])) for name in ("constraint", "constraint_rate")}
+    if max(gaps.values()) > CONSISTENT * (1 + np.abs(S[: layout.n_state]).max()):
+        if not project:
+            raise InconsistentStart(
+                f"the start violates the constraints: positions by {gaps['constraint']:.3g}, velocities by {gaps['constraint_rate']:.3g}; "
+                "simulate(..., project=True) moves it onto them, with the least kinetic energy of the change"
+            )
+        S = _solve(layout, (ProjectPosition(), ProjectVelocity()), S, "project the start onto the constraints")
+        for node, places in zip(system.nodes, layout.nodes, strict=True):
+            if "w" in places:
+                S[places["w"] : places["w"] + node.group.dim] = S[places["v"] : places["v"] + node.group.dim]
+    if method.needs_acceleration:
+        S = _solve(layout, (Accelerations(*method.acceleration_targets),), S, "find accelerations and multipliers of the start")
+    if acceleration is not None:
+        for name, a in acceleration.items():
+            places = layout.nodes[_number(system, name)]
+            a = np.asarray(a, dtype=float)
+            for target in set(method.acceleration_targets[0]):
+                S[places[target] : places[target] + len(a)] = a
+    return method.prepare(layout, S, h, lambda q_v: _solve(layout, (Accelerations(*method.acceleration_targets),), q_v, "find accelerations"))
+
+
+def _place_initial(layout: Layout, S: Array, initial: Any) -> None:
+    system = layout.system
+    if initial is None:
+        return
+    given: dict[str, Any]
+    if isinstance(initial, State):
+        given, q, v = {}, 0, 0
+        for node in system.nodes:
+            given[node.name] = initial.q[q : q + node.group.n_params], initial.v[v : v + node.group.dim]
+            q, v = q + node.group.n_params, v + node.group.dim
+    else:
+        given = dict(initial)
+    for name, (q, v) in given.items():
+        node, places = system.nodes[_number(system, name)], layout.nodes[_number(system, name)]
+        q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+        if q.shape != (node.group.n_params,) or v.shape != (node.group.dim,):
+            raise ValueError(f"initial: '{name}' needs q of shape ({node.group.n_params},) and v of shape ({node.group.dim},), got {q.shape} and {v.shape}")
+        node.group.inverse(q)
+        S[places["q"] : places["q"] + len(q)] = q
+        for state in ("v", "w"):
+            if state in places:
+                S[places[state] : places[state] + len(v)] = v
+
+
+def _number(system: System, name: str) -> int:
+    if name not in system.number:
+        raise ValueError(f"there is no body '{name}'; there are {sorted(system.number)}")
+    return system.number[name]
+
+
+def _largest(a: Array) -> float:
+    return float(np.max(np.abs(a), initial=0.0))
+
+
+def _solve(layout: Layout, stages: Any, S: Array, what: str) -> Array:
+    """Solves the equations of some stages once, without a step in time."""
+    program = Program(layout, stages)
+    full = np.concatenate([S, np.zeros(program.size - len(S))])
+    memory = program.memory()
+    one = np.ones(1)
+    now = np.array([full[1], full[1]])
+    code = program.run(full, one, now, 0, 1, program.tolerances(1e-13, 1e-13), Newton().options(), memory)
+    if code != driver.DONE:
+        status, culprit = explain(program, memory, code, S)
+        raise InconsistentStart(f"cannot {what}: {status.value}{culprit}")
+    return full[: len(S)]
+
+
+def explain(program: Program, memory: Memory, code: int, S: Array) -> tuple[Status, str]:
+    """What went wrong, in the user's words."""
+    step, stage, column = memory.failure
+    if code == driver.SINGULAR:
+        owner = program.owner(int(stage), int(column) - 1)
+        return Status.SINGULAR, f" (at {owner})"
+    if code == driver.NOT_FINITE:
+        from kreisel.simulate.diagnose import not_finite
+
+        culprits = not_finite(program.layout, S)
+        return Status.NOT_FINITE, f": {', '.join(culprits)}" if culprits else ""
+    return Status.NOT_CONVERGED, ""
+
+
+def _event(layout: Layout, event: When) -> tuple[list[ca.SX], ca.SX, NDArray[np.int64]]:
+    from kreisel.simulate.diagnose import expression_at
+
+    return expression_at(layout, event.bodies, event.formula, f"event '{event.name}'")
+
+
+class _Run:
+    """A run in progress."""
+
+    def __init__(
+        self, main: Program, opening: Program | None, S: Array, hs: Array, ts: Array, every: int, records: Array, newton: Newton, events: list[When]
+    ) -> None:
+        self.main, self.opening, self.S, self.hs, self.ts, self.every, self.records = main, opening, S, hs, ts, every, records
+        self.newton, self.events = newton, events
+        self.options = newton.options()
+        self.memory = main.memory()
+        self.tolerances = main.tolerances(newton.atol, newton.rtol)
+        self.done = 0
+        self.halvings = 0
+        self.found: list[Event] = []
+
+    def go(self, progress: bool) -> tuple[Status, str]:
+        n, chunk = len(self.hs), 64
+        bar = _Bar(n) if progress else None
+        try:
+            if self.opening is not None:
+                memory = self.opening.memory()
+                tolerances = self.opening.tolerances(self.newton.atol, self.newton.rtol)
+                code = self.opening.run(self.S, self.hs, self.ts, 0, 1, tolerances, self.options, memory, self.every, self.records)
+                if code != driver.DONE:
+                    return self._failed(self.opening, memory, code)
+                self.memory.stats += memory.stats
+                self.done = 1
+            while self.done < n:
+                begun = time.perf_counter()
+                end = min(n, self.done + chunk)
+                code = self.main.run(self.S, self.hs, self.ts, self.done, end, self.tolerances, self.options, self.memory, self.every, self.records)
+                if code == driver.DONE:
+                    self.done = end
+                    seconds = time.perf_counter() - begun
+                    chunk = int(np.clip(chunk * CHUNK_SECONDS / max(seconds, 1e-6), chunk / 2, 4 * chunk)) or 1
+                elif code == driver.CROSSING:
+                    stop = self._crossed()
+                    if stop is not None:
+                        return Status.EVENT, f"event '{stop.name}' stopped the run at t = {self.found[-1].t:.9g}"
+                elif code == driver.NO_ROOM:
+                    self.done = int(self.memory.failure[0])
+                    self.main.enlarge()
+                    stats, self.memory = self.memory.stats, self.main.memory()
+                    self.memory.stats[:] = stats
+                else:
+                    self.done = int(self.memory.failure[0])
+                    if not self._halve():
+                        return self._failed(self.main, self.memory, code)
+                if bar:
+                    bar.show(self.done)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED, f"{Status.INTERRUPTED.value} at t = {self.ts[self.done]:.6g}"
+        finally:
+            if bar:
+                bar.close()
+        return Status.REACHED_END, Status.REACHED_END.value
+
+    def _failed(self, program: Program, memory: Memory, code: int) -> tuple[Status, str]:
+        status, culprit = explain(program, memory, code, self.S)
+        return status, f"{status.value}{culprit}, in the step from t = {self.ts[self.done]:.9g} with h = {self.hs[self.done]:.6g}"
+
+    def _halve(self) -> bool:
+        """The step that failed, as 2, 4, 8, ... smaller ones."""
+        k, n = self.done, self.main.layout.n_state
+        before = self.S[:n].copy()
+        for level in range(1, self.newton.halvings + 1):
+            parts = 2**level
+            self.S[:n] = before
+            hs = np.full(parts, self.hs[k] / parts)
+            ts = self.ts[k] + np.arange(parts + 1) * self.hs[k] / parts
+            if self.main.run(self.S, hs, ts, 0, parts, self.tolerances, self.options, self.memory) == driver.DONE:
+                self.halvings += 1
+                self.done += 1
+                self.S[1] = self.ts[k + 1]
+                if self.done % self.every == 0:
+                    self.records[self.done // self.every] = self.S[:n]
+                return True
+        self.S[:n] = before
+        self.memory.failure[0] = k
+        return False
+
+    def _crossed(self) -> When | None:
+        """Finds the time of the crossing in the step just made, on the group."""
+        step, which = int(self.memory.failure[0]), int(self.memory.failure[1])
+        self.done = step + 1
+        layout, event = self.main.layout, self.events[which]
+        n = layout.n_state
+        # The state before the step is the driver's backup.
+        before, after = self.memory.buffers[4][:n].copy(), self.S[:n].copy()
+        before[1] = self.ts[step]
+        value = _scalar(layout, event)
+        low, high = 0.0, 1.0
+        sign = np.sign(value(_between(layout, before, after, 0.0)))
+        for _ in range(60):
+            middle = (low + high) / 2
+            if np.sign(value(_between(layout, before, after, middle))) == sign:
+                low = middle
+            else:
+                high = middle
+        S = _between(layout, before, after, high)
+        q = np.concatenate([S[p["q"] : p["q"] + node.group.n_params] for node, p in zip(layout.system.nodes, layout.nodes, strict=True)])
+        v = np.concatenate([S[p["v"] : p["v"] + node.group.dim] for node, p in zip(layout.system.nodes, layout.nodes, strict=True)])
+        self.found.append(Event(event.name, float(S[1]), State(float(S[1]), q, v)))
+        return event if event.stop else None
+
+
+def _between(layout: Layout, before: Array, after: Array, tau: float) -> Array:
+    S = before + tau * (after - before)
+    for node, places in zip(layout.system.nodes, layout.nodes, strict=True):
+        part = slice(places["q"], places["q"] + node.group.n_params)
+        S[part] = node.group.interpolate(before[part], after[part], tau)
+    return S
+
+
+def _scalar(layout: Layout, event: When) -> Callable[[Array], float]:
+    symbols, expression, sources = _event(layout, event)
+    f = ca.Function("event", [ca.vertcat(*symbols)], [expression])
+    values = layout.start()
+
+    def value(S: Array) -> float:
+        values[: layout.n_state] = S
+        return float(f(values[sources[0]]))
+
+    return value
+
+
+class _Bar:
+    """A progress bar on the terminal."""
+
+    def __init__(self, n: int) -> None:
+        from rich.progress import Progress
+
+        self.bar = Progress()
+        self.bar.start()
+        self.task = self.bar.add_task("simulating", total=n)
+
+    def show(self, done: int) -> None:
+        self.bar.update(self.task, completed=done)
+
+    def close(self) -> None:
+        self.bar.stop()

@@ -1,0 +1,274 @@
+"""What a simulation gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kreisel.groups import S3, SO3, R, convert, convert_velocity
+from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
+from kreisel.mechanics.system import System
+from kreisel.methods.base import Method
+from kreisel.simulate.monitors import Monitors
+from kreisel.simulate.program import T, Layout
+from kreisel.simulate.status import Statistics, Status
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class State:
+    """A moment of a motion: time, configuration and velocity of all nodes."""
+
+    t: float
+    q: Array
+    v: Array
+
+
+@dataclass(frozen=True)
+class Event:
+    """A crossing: which event, when, and the state there."""
+
+    name: str
+    t: float
+    state: State
+
+
+class Solution:
+    """A motion. Arrays have time first.
+
+    ``t``: times. ``q``, ``v``: coordinates and velocities of all nodes side by side, in the groups' own conventions. ``lam``, ``mu``: multipliers of holonomic and
+    nonholonomic constraints, in the order of the elements.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        records: Array,
+        status: Status,
+        message: str,
+        stats: Statistics,
+        events: list[Event] | None = None,
+        beyond: Array | None = None,
+    ) -> None:
+        self.system: System = layout.system
+        self.method: Method = layout.method
+        self.status, self.message, self.stats = status, message, stats
+        self.events = events or []
+        self._layout, self._records, self._beyond = layout, records, beyond
+
+    def __repr__(self) -> str:
+        return f"<Solution: {len(self.t)} times to t = {self.t[-1]:.6g}, {self.method}: {self.message}>"
+
+    @property
+    def success(self) -> bool:
+        """Whether the run got where it should."""
+        return self.status in (Status.REACHED_END, Status.EVENT)
+
+    @property
+    def t(self) -> Array:
+        """Times."""
+        return self._records[:, T]
+
+    @cached_property
+    def q(self) -> Array:
+        """Configurations, (n, n_params)."""
+        return self._state("q")
+
+    @cached_property
+    def v(self) -> Array:
+        """Velocities, (n, dim)."""
+        return self.method.velocities(self)
+
+    @cached_property
+    def lam(self) -> Array:
+        """Multipliers of the holonomic constraints, as the method has them."""
+        return self._multipliers(self._layout.lam, self.system.rows, self.method.lam_shown)
+
+    @cached_property
+    def mu(self) -> Array:
+        """Multipliers of the nonholonomic constraints."""
+        return self._multipliers(self._layout.mu, self.system.pfaffian_rows, self.method.mu_shown)
+
+    def multipliers(self, kind: str = "raw") -> Array:
+        """Multipliers of the holonomic constraints: ``"raw"`` as the method has them, ``"interpolated"`` or ``"separate"`` (RATTLie; Hante, 3.5)."""
+        from kreisel.simulate.multipliers import multipliers
+
+        return multipliers(self, kind)[0]
+
+    @cached_property
+    def a(self) -> Array:
+        """Accelerations, the derivatives of v, (n, dim): the method's own, or those that belong to q and v by the equations of motion."""
+        if "a" in self.method.states:
+            return self._state("a")
+        from kreisel.simulate.multipliers import consistent
+
+        return consistent(self)[0]
+
+    # Bodies
+
+    def _node(self, name: str) -> Node:
+        if name not in self.system.number:
+            raise KeyError(f"there is no body '{name}'; there are {sorted(self.system.number)}")
+        return self.system.nodes[self.system.number[name]]
+
+    def configuration(self, name: str) -> Array:
+        """The coordinates of a body in its own group, (n, n_params)."""
+        at = self._layout.nodes[self.system.number[self._node(name).name]]["q"]
+        return self._records[:, at : at + self._node(name).group.n_params]
+
+    def rotation(self, name: str) -> Array:
+        """Rotation matrices of a body, (n, 3, 3)."""
+        node, q = self._node(name), self.configuration(name)
+        if isinstance(node, PivotNode):
+            return np.asarray(SO3.matrix(convert(q, node.group, SO3)))
+        if isinstance(node, RigidNode):
+            return np.asarray(convert(q, node.group, SO3 * R(3))[:, :9].reshape(-1, 3, 3))
+        raise TypeError(f"'{name}' has no rotation")
+
+    def rotation_vector(self, name: str) -> Array:
+        """Rotation vectors of a body, of angle at most pi, (n, 3)."""
+        return np.asarray(SO3.log(self.rotation(name).reshape(-1, 9)))
+
+    def position(self, name: str) -> Array:
+        """Positions of the centre of mass of a body, or of a point, (n, 3)."""
+        node, q = self._node(name), self.configuration(name)
+        if isinstance(node, RigidNode):
+            return np.asarray(convert(q, node.group, SO3 * R(3))[:, 9:])
+        if isinstance(node, PivotNode):
+            return np.asarray(node.pivot + self.rotation(name) @ node.arm)
+        if isinstance(node, PointNode):
+            return q
+        raise TypeError(f"'{name}' has no position")
+
+    def velocity(self, name: str, frame: str = "own") -> Array:
+        """Velocities of a body: ``"own"``, as the group has them; ``"body"`` or ``"space"``: angular and linear velocity in these axes, (n, 6)."""
+        i = self.system.number[self._node(name).name]
+        start = sum(n.group.dim for n in self.system.nodes[:i])
+        node = self.system.nodes[i]
+        v = self.v[:, start : start + node.group.dim]
+        if frame == "own":
+            return v
+        if frame not in ("body", "space"):
+            raise ValueError(f"frame must be 'own', 'body' or 'space', got {frame!r}")
+        A = self.rotation(name)
+        if isinstance(node, PivotNode):
+            direct = np.concatenate([v, np.einsum("nij,nj->ni", A, np.cross(v, node.arm))], axis=1)
+        else:
+            direct = convert_velocity(self.configuration(name), v, node.group, (SO3 if node.group.n_params > 8 else S3) * R(3))
+        omega, x_dot = direct[:, :3], direct[:, 3:]
+        if frame == "space":
+            return np.concatenate([np.einsum("nij,nj->ni", A, omega), x_dot], axis=1)
+        return np.concatenate([omega, np.einsum("nji,nj->ni", A, x_dot)], axis=1)
+
+    # Monitors
+
+    @cached_property
+    def _monitors(self) -> Monitors:
+        return Monitors(self._layout)
+
+    @cached_property
+    def _seen(self) -> Array:
+        """The records with the velocities that are shown, and the parameters."""
+        S = np.concatenate([self._records, np.broadcast_to(self._layout.parameter_values, (len(self.t), len(self._layout.parameter_values)))], axis=1)
+        at = 0
+        for node, places in zip(self.system.nodes, self._layout.nodes, strict=True):
+            S[:, places["v"] : places["v"] + node.group.dim] = self.v[:, at : at + node.group.dim]
+            at += node.group.dim
+        return S
+
+    @cached_property
+    def kinetic_energy(self) -> Array:
+        return self._monitors.total("kinetic", self._seen)[:, 0]
+
+    @cached_property
+    def potential_energy(self) -> Array:
+        return self._monitors.total("potential", self._seen)[:, 0]
+
+    @property
+    def energy(self) -> Array:
+        """Kinetic plus potential energy."""
+        return self.kinetic_energy + self.potential_energy
+
+    @cached_property
+    def work(self) -> Array:
+        """Work that loads have done since the start, by the trapezoidal rule over the recorded times."""
+        return self._integral("work")
+
+    @cached_property
+    def dissipated(self) -> Array:
+        """Energy lost to friction since the start, by the trapezoidal rule over the recorded times."""
+        return -self._integral("loss")
+
+    @property
+    def balance(self) -> Array:
+        """Energy plus what was dissipated minus the work of loads: constant, up to the errors of the method and of the quadrature."""
+        return self.energy + self.dissipated - self.work
+
+    def _integral(self, name: str) -> Array:
+        power = self._monitors.total(name, self._seen)[:, 0]
+        return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * (power[1:] + power[:-1]) / 2)])
+
+    @cached_property
+    def momentum(self) -> Array:
+        """Total linear momentum, (n, 3), in space axes."""
+        return self._monitors.total("momenta", self._seen)[:, :3]
+
+    @cached_property
+    def angular_momentum(self) -> Array:
+        """Total angular momentum about the origin, (n, 3), in space axes."""
+        return self._monitors.total("momenta", self._seen)[:, 3:]
+
+    @cached_property
+    def constraint_violation(self) -> Array:
+        """Largest violation of the holonomic constraints, per time."""
+        return np.max(np.abs(self._monitors.all("constraint", self._seen)), axis=1, initial=0.0)
+
+    @cached_property
+    def velocity_violation(self) -> Array:
+        """Largest violation of the constraints on velocities (hidden and nonholonomic ones), per time."""
+        return np.max(np.abs(self._monitors.all("constraint_rate", self._seen)), axis=1, initial=0.0)
+
+    # In between
+
+    def __call__(self, t: ArrayLike) -> State:
+        """The state at any time within the run: on the group, with constant velocity between the recorded times; velocities linear.
+
+        Of second order in the distance of the recorded times. Shapes follow t.
+        """
+        t = np.asarray(t, dtype=float)
+        if not np.all((t >= self.t[0]) & (t <= self.t[-1])):
+            raise ValueError(f"t must lie within the run, [{self.t[0]}, {self.t[-1]}]")
+        parts = [node.group.piecewise_interpolate(t, self.t, self.configuration(node.name)) for node in self.system.nodes]
+        v = np.stack([np.interp(t, self.t, c) for c in self.v.T], axis=-1)
+        return State(t if t.ndim else float(t), np.concatenate(parts, axis=-1), v)  # type: ignore[arg-type]
+
+    # Behind the scenes
+
+    def _state(self, name: str, records: Array | None = None) -> Array:
+        records = self._records if records is None else records
+        parts = []
+        for node, places in zip(self.system.nodes, self._layout.nodes, strict=True):
+            size = node.group.n_params if name == "q" else node.group.dim
+            parts.append(records[:, places[name] : places[name] + size])
+        return np.concatenate(parts, axis=1)
+
+    def _multipliers(self, places: list[dict[str, int]], rows: list[int], name: str, records: Array | None = None) -> Array:
+        records = self._records if records is None else records
+        parts = [records[:, p[name] : p[name] + k] for p, k in zip(places, rows, strict=True) if k]
+        return np.concatenate([np.zeros((len(records), 0)), *parts], axis=1)
+
+    def summary(self) -> dict[str, Any]:
+        """The key figures by name."""
+        return {
+            "t_end": float(self.t[-1]),
+            "energy_start": float(self.energy[0]),
+            "energy_end": float(self.energy[-1]),
+            "max_constraint": float(self.constraint_violation.max()),
+            "newton_iterations_mean": self.stats.newton_iterations_mean,
+            "status": self.status.name,
+        }
