@@ -1,13 +1,94 @@
 """Structure-preserving simulation, stability analysis and optimal control of mechanical systems.
 
 >>> import kreisel as kr
->>> q = kr.SE3.exp([0, 0, 3.14159 / 2, 1, 0, 0])
->>> kr.SE3.compose(q, kr.SE3.inverse(q)).round(12).tolist() == kr.SE3.identity().tolist()
-True
+>>> top = kr.models.heavy_top(formulation="S3R3", spin="fast")
+>>> sol = kr.simulate(top, until=0.1, step=2**-10, method=kr.RATTLie())
+>>> sol.success, bool(sol.constraint_violation.max() < 1e-14)
+(True, True)
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kreisel import models
 from kreisel.groups import S3, S3R3, SE3, SO3, UDQ, Group, Product, R, convert, convert_velocity, embedding_norm
+from kreisel.mechanics import (
+    Constraint,
+    Damper,
+    Element,
+    Force,
+    Frame,
+    Friction,
+    Load,
+    Mechanism,
+    Pfaffian,
+    Potential,
+    Spherical,
+    Spring,
+    System,
+    TorsionSpring,
+)
+from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, RATTLie, SHAKELie
+
+if TYPE_CHECKING:
+    from kreisel.simulate import InconsistentStart, Newton, Solution, State, Status, When, simulate
 
 __version__ = "0.1.0"
 
-__all__ = ["S3", "S3R3", "SE3", "SO3", "UDQ", "Group", "Product", "R", "convert", "convert_velocity", "embedding_norm"]
+# The driver brings in Numba, which takes a third of a second: only when something is simulated.
+_LATER = ("InconsistentStart", "Newton", "Solution", "State", "Status", "When", "simulate")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        module = import_module("kreisel.simulate")
+        for later in _LATER:
+            globals()[later] = getattr(module, later)
+        return globals()[name]
+    raise AttributeError(f"module 'kreisel' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LATER])
+
+
+__all__ = [
+    "S3",
+    "S3R3",
+    "SE3",
+    "SO3",
+    "UDQ",
+    "BLieDF",
+    "Composition",
+    "Constraint",
+    "Damper",
+    "Element",
+    "Force",
+    "Frame",
+    "Friction",
+    "GeneralizedAlpha",
+    "Group",
+    "InconsistentStart",
+    "Load",
+    "Mechanism",
+    "Newton",
+    "Pfaffian",
+    "Potential",
+    "Product",
+    "R",
+    "RATTLie",
+    "SHAKELie",
+    "Solution",
+    "Spherical",
+    "Spring",
+    "State",
+    "Status",
+    "System",
+    "TorsionSpring",
+    "When",
+    "convert",
+    "convert_velocity",
+    "embedding_norm",
+    "models",
+    "simulate",
+]

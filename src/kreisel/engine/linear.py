@@ -25,7 +25,7 @@ mechanical system, the multiplier of a redundant constraint. ``NOT_FINITE``: the
 space is too short; with longer arrays, ``plan.work(2)`` and ``plan.pivots(2)``, the same call will do.
 
 **When a column counts as dependent.** Rows are scaled first, by powers of two that bring their largest entry to [1, 2), so that the units
-of forces, moments and constraints do not matter. Then a pivot must exceed ``SINGULAR`` (2**-42, 1000 units in the last place) times the
+of forces, moments and constraints do not matter. Then a pivot must exceed ``SINGULAR`` (2**-40, 4000 units in the last place) times the
 largest entry above it in U. Both change by the same factor if the unknown's unit changes, and the entries of U measure the numbers whose
 differences the pivot is made of, and with it its round-off. A bound relative to the largest entry of the matrix has neither property.
 """

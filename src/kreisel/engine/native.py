@@ -8,7 +8,10 @@ stored as a whole and is loaded as a whole again does not wait for the memory.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -35,17 +38,39 @@ HUGE = 2.0**1023
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def compiled(function: _Function) -> _Function:
-    """Compiles a function with Numba, for good: the result is kept on disk and runs without the interpreter's lock.
+@cache
+def _sources() -> str:
+    """A digest of all files of this package, as they were when it was imported."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
-    What is kept is made anew when the file of the function changes, not when a file changes that it takes functions or numbers from.
+
+def _kept(made: Any) -> Any:
+    """Lets what Numba keeps on disk for a function depend on all files of this package.
+
+    By itself it depends on the file of the function alone, whose functions call those of the others and have their constants built in: after
+    a change there, or an upgrade, old code would run. If Numba no longer has the stamp that is extended here, nothing is kept.
     """
-    return cast(_Function, njit(cache=True, error_model="numpy", nogil=True)(function))
+    file = getattr(made._cache, "_cache_file", None)
+    if not hasattr(file, "_source_stamp"):
+        return None
+    file._source_stamp = (file._source_stamp, _sources())
+    return made
+
+
+def _compile(function: _Function, **options: Any) -> _Function:
+    options |= {"error_model": "numpy", "nogil": True}
+    return cast(_Function, _kept(njit(cache=True, **options)(function)) or njit(**options)(function))
+
+
+def compiled(function: _Function) -> _Function:
+    """Compiles a function with Numba, for good: the result is kept on disk and runs without the interpreter's lock."""
+    return _compile(function)
 
 
 def inlined(function: _Function) -> _Function:
     """Compiles a function with Numba as a part of its callers: for a few lines that a call would cost more than."""
-    return cast(_Function, njit(cache=True, error_model="numpy", nogil=True, inline="always")(function))
+    return _compile(function, inline="always")
 
 
 def _instruction(write: Callable[..., Any]) -> Any:

@@ -28,7 +28,9 @@ class Element:
        act on the velocities of ``virtual`` (same place, any velocity);
        ``constraint(p, t, *frames)``: a column that shall be zero (holonomic; only places and time);
        ``pfaffian(p, t, *frames)``: a column, linear in the velocities, that shall be zero (nonholonomic);
-       ``mass(p, q)``: the mass matrix of its one body, constant or dependent on the coordinates q.
+       ``mass(p, q)``: the mass matrix of its one body, constant or dependent on the coordinates q;
+    4. if it remembers something from step to step, give its first values as ``memory``, a dictionary like ``parameters`` (and in ``p`` like those), and
+       ``remember(p, t, *frames)``: the new values after an accepted step, ``{name: column}``.
 
     Derivatives, generalised forces and constraint matrices follow.
     """
@@ -40,11 +42,12 @@ class Element:
         self.name = name
         self.bodies = bodies
         self.parameters: dict[str, Array] = {}
+        self.memory: dict[str, Array] = {}
         if len(set(bodies)) < len(bodies):
             raise ValueError(f"'{name}' connects '{bodies[0]}' with itself")
 
     def signature(self) -> Any:
-        return type(self), tuple((k, np.shape(v)) for k, v in self.parameters.items())
+        return type(self), tuple((k, np.shape(v)) for k, v in (self.parameters | self.memory).items())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} '{self.name}'"
@@ -54,6 +57,7 @@ class Element:
     constraint: Callable[..., ca.SX] | None = None
     pfaffian: Callable[..., ca.SX] | None = None
     mass: Callable[..., ca.SX] | None = None
+    remember: Callable[..., dict[str, ca.SX]] | None = None
 
 
 class Inertia(Element):

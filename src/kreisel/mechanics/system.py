@@ -107,7 +107,7 @@ class System:
             else:
                 node = self.nodes[self.number[body]]
                 frames.append(node.frame(node.group.symbol("q"), ca.SX.sym("v", node.group.dim)))
-        p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in e.parameters.items()})
+        p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in (e.parameters | e.memory).items()})
         return int(ca.SX(formula(p, ca.SX.sym("t"), *frames)).numel())
 
 

@@ -2,6 +2,9 @@
 
 from kreisel.methods.alpha import GeneralizedAlpha
 from kreisel.methods.base import Method
+from kreisel.methods.blie import BLieDF
+from kreisel.methods.composition import Composition
 from kreisel.methods.rattlie import RATTLie
+from kreisel.methods.shake import SHAKELie
 
-__all__ = ["GeneralizedAlpha", "Method", "RATTLie"]
+__all__ = ["BLieDF", "Composition", "GeneralizedAlpha", "Method", "RATTLie", "SHAKELie"]

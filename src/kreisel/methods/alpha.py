@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
-from kreisel.mechanics.system import System
 from kreisel.methods.base import Elements, Method, MultiplierView, NodeView, Stage
 
 
@@ -122,5 +121,22 @@ class GeneralizedAlpha(Method):
     def stages(self) -> tuple[Stage, ...]:
         return (Alpha(self),)
 
-    def refuse(self, system: System) -> str:
-        return ""
+    def prepare(self, layout: Any, S: Any, h: float, accelerations: Any) -> Any:
+        """a_0 shifted to the time it stands for, with v'' from the accelerations a little later and a little earlier on the motion."""
+        if not self.corrected_start:
+            return S
+        shift, nodes = (self.alpha_m - self.alpha_f) * h, list(zip(layout.system.nodes, layout.nodes, strict=True))
+        found = []
+        for e in (h, -h):
+            # To second order the motion is q exp(e v + e^2 v'/2), v + e v'.
+            moved = S.copy()
+            moved[1] += e
+            for node, places in nodes:
+                q, v, a = (slice(places[k], places[k] + (node.group.n_params if k == "q" else node.group.dim)) for k in ("q", "v", "a"))
+                moved[q] = node.group.retract(S[q], e * S[v] + e**2 / 2 * S[a])
+                moved[v] = S[v] + e * S[a]
+            found.append(accelerations(moved))
+        for node, places in nodes:
+            a, alpha = (slice(places[k], places[k] + node.group.dim) for k in ("a", "alpha"))
+            S[alpha] = S[a] + shift * (found[0][a] - found[1][a]) / (2 * h)
+        return S

@@ -296,8 +296,8 @@ class Method:
     """
 
     #: Order of convergence in q and v, and in the multipliers that ``sol.lam`` gives.
-    order: ClassVar[int] = 2
-    order_multipliers: ClassVar[int] = 2
+    order = 2
+    order_multipliers = 2
     #: A step with -h undoes a step with h.
     symmetric: ClassVar[bool] = False
     #: Variable steps keep the order.
@@ -312,8 +312,9 @@ class Method:
     #: Whether accelerations and multipliers of the start are needed, and the states they go to: of nodes, of holonomic and nonholonomic multipliers.
     needs_acceleration: ClassVar[bool] = False
     acceleration_targets: ClassVar[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = ((), (), ())
-    #: Steps beyond the end that the last output needs.
+    #: Steps beyond the end that the last output needs; and whether the multipliers of a time are found in the step after it.
     extra_steps: ClassVar[int] = 0
+    late_multipliers: ClassVar[bool] = False
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -107,6 +107,8 @@ class RATTLie(Method):
     mu_states: ClassVar[tuple[str, ...]] = ("mu",)
     lam_shown: ClassVar[str] = "minus"
     needs_acceleration: ClassVar[bool] = True
+    # lam at the end, interpolated or separate, needs lam^+ and q of the step after it.
+    extra_steps: ClassVar[int] = 1
     acceleration_targets: ClassVar[Any] = ((), ("plus", "minus"), ("mu",))
 
     @property

@@ -45,7 +45,7 @@ def not_finite(layout: Layout, S: Array) -> list[str]:
     """The elements whose potential, force or constraint, or their derivatives, are not finite at the state S or after a step with its velocity."""
     names = []
     for e in layout.system.elements:
-        p = SimpleNamespace(**{name: ca.DM(np.ravel(a)) for name, a in e.parameters.items()})
+        p = SimpleNamespace(**{name: ca.DM(np.ravel(a)) for name, a in (e.parameters | e.memory).items()})
         for hook in ("potential", "power", "constraint", "pfaffian"):
             f = getattr(e, hook)
             if f is None:

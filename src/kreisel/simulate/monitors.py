@@ -9,8 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from kreisel.mechanics.system import System
-from kreisel.methods.base import Method, Stage
+from kreisel.methods.base import Stage
 from kreisel.simulate.program import Layout, _PackView, _Unknowns, packs_of
 from kreisel.symbolic import ArrayFunction
 
@@ -44,10 +43,16 @@ class Monitors:
         parts = [self._evaluate(f, sources, size, S).sum(axis=1) for f, sources, size in self._functions(name)]
         return np.asarray(sum(parts[1:], start=parts[0]))
 
-    def all(self, name: str, S: Array) -> Array:
-        """The quantity of every element, one after the other: shape (times, everything)."""
-        parts = [self._evaluate(f, sources, size, S).reshape(len(S), -1) for f, sources, size in self._functions(name)]
-        return np.concatenate([np.zeros((len(S), 0)), *parts], axis=1)
+    def rows(self, name: str, S: Array) -> Array:
+        """Rows of constraints in the order of the elements: shape (times, rows)."""
+        part = "pfaffian_rows" if name == "pfaffian" else "rows"
+        found: dict[int, Array] = {}
+        for view, (f, sources, size) in zip(self._views, self._functions(name), strict=True):
+            values = self._evaluate(f, sources, size, S)
+            for c, member in enumerate(view.elements.members):
+                for i, element in enumerate(view.instances[:, c]):
+                    found[int(element)] = values[:, i, getattr(member, part)]
+        return np.concatenate([np.zeros((len(S), 0)), *(found[k] for k in sorted(found))], axis=1)
 
     def _evaluate(self, f: ArrayFunction | None, sources: NDArray[np.int64], size: int, S: Array) -> Array:
         if f is None:
@@ -108,10 +113,6 @@ _QUANTITIES = {
     "loss": lambda e: _power(e, dissipative=True),
     "momenta": _momenta,
     "constraint": lambda e: e.constraint(e.t, e.q),
-    "constraint_rate": lambda e: ca.vertcat(e.constraint_rate(e.t, e.q, e.get("v")), e.pfaffian(e.t, e.q, e.get("v"))),
+    "constraint_rate": lambda e: e.constraint_rate(e.t, e.q, e.get("v")),
+    "pfaffian": lambda e: e.pfaffian(e.t, e.q, e.get("v")),
 }
-
-
-def plain(system: System) -> Layout:
-    """A layout with nothing but q and v."""
-    return Layout(system, Method())

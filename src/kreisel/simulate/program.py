@@ -47,16 +47,23 @@ class Layout:
             self.nodes.append(places)
         self.lam, at = self._multipliers(system.rows, method.lam_states, at)
         self.mu, at = self._multipliers(system.pfaffian_rows, method.mu_states, at)
-        self.n_state = at
         self.parameters: list[dict[str, int]] = []
-        values = []
+        memory = []
         for e in system.elements:
             places = {}
+            for name, a in e.memory.items():
+                places[name] = at
+                at += np.size(a)
+                memory.append(np.ravel(a))
+            self.parameters.append(places)
+        self.memory_values = np.concatenate([np.zeros(0), *memory])
+        self.n_state = at
+        values = []
+        for e, places in zip(system.elements, self.parameters, strict=True):
             for name, a in e.parameters.items():
                 places[name] = at
                 at += np.size(a)
                 values.append(np.ravel(a))
-            self.parameters.append(places)
         self.parameter_values = np.concatenate(values) if values else np.zeros(0)
         self.size = at
 
@@ -78,6 +85,7 @@ class Layout:
             S[places["v"] : places["v"] + node.group.dim] = node.v
             if "w" in places:
                 S[places["w"] : places["w"] + node.group.dim] = node.v
+        S[self.n_state - len(self.memory_values) : self.n_state] = self.memory_values
         S[self.n_state :] = self.parameter_values
         return S
 
@@ -134,9 +142,9 @@ class Program:
         at = layout.size
         self.places: list[Integers] = []
         self.owners: list[list[str]] = []
-        for stage in stages:
+        for k, stage in enumerate(stages):
             unknowns = _Unknowns(system, stage)
-            row, plan = self._stage(stage, unknowns, at, solver)
+            row, plan = self._stage(stage, unknowns, at, solver, last=k == len(stages) - 1)
             rows.append(row)
             self.plans.append(plan)
             self.owners.append(unknowns.owners)
@@ -151,7 +159,7 @@ class Program:
 
     # Building
 
-    def _stage(self, stage: Stage, u: _Unknowns, at: int, solver: str) -> tuple[list[int], linear.Plan]:
+    def _stage(self, stage: Stage, u: _Unknowns, at: int, solver: str, last: bool) -> tuple[list[int], linear.Plan]:
         layout = self.layout
         packs = packs_of(layout.system, u.n)
         made = []
@@ -200,6 +208,9 @@ class Program:
                 self._add(view, [R[live.tolist()], values], at, place, [place[view.rows[:, live]], where], [u.n, plan.waste])
         ranges.append(len(self.kernels.ops))
         self._local(stage, u, at, place, predict=False)
+        if last:
+            for view, *_ in made:
+                self._remember(view)
         ranges.append(len(self.kernels.ops))
         return [u.n, at, int(is_linear), int(is_constant and is_linear), *ranges], plan
 
@@ -254,6 +265,21 @@ class Program:
             symbols = ca.symvar(out)
             sources = _columns([table[s.element_hash()] for s in symbols], len(instances))
             self.kernels.add(symbols, [out], sources, [np.concatenate(targets, axis=1)], [-1])
+
+    def _remember(self, view: _PackView) -> None:
+        """What elements remember, from the configuration after the step."""
+        e = view.elements
+        for c, m in enumerate(e.members):
+            if m.element.remember is None:
+                continue
+            # The states are new by now; so is the time.
+            new = m.element.remember(m.parameters, e.t + e.h, *e._frames(m, e.q, e.get("v")))
+            out = ca.densify(ca.vertcat(*new.values()))
+            targets = np.concatenate(
+                [np.array([[self.layout.parameters[k][name]] for k in view.instances[:, c]]) + np.arange(y.numel()) for name, y in new.items()], axis=1
+            )
+            symbols, sources = view.inputs([out], 0, np.zeros(0, dtype=np.int64))
+            self.kernels.add(symbols, [out], sources, [targets], [-1])
 
     def _guess(self, stage: Stage, view: NodeView, h: ca.SX) -> dict[str, ca.SX]:
         if self.guess == "extrapolated":
@@ -438,11 +464,11 @@ class _PackView:
                 symbol = getattr(view, name)
                 _register(self.unknown, symbol, np.array([u.node[i][name] for i in index]), view.group.dim)
                 unknown_symbols.append(symbol)
-        elements = np.array(instances, dtype=np.int64)
+        self.instances = elements = np.array(instances, dtype=np.int64)
         members, lam_at, mu_at = [], 0, 0
         for c, k in enumerate(first):
             e = system.elements[k]
-            p = {name: ca.SX.sym(name, np.size(a)) for name, a in e.parameters.items()}
+            p = {name: ca.SX.sym(name, np.size(a)) for name, a in (e.parameters | e.memory).items()}
             for name, symbol in p.items():
                 _register(self.table, symbol, np.array([layout.parameters[i][name] for i in elements[:, c]]), symbol.numel())
             places = [None if b == Ground.name else bodies[0].index(b) for b in e.bodies]

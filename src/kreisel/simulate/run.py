@@ -98,7 +98,8 @@ def simulate(
         raise ValueError(f"{method} needs constant steps")
     if every < 1:
         raise ValueError(f"every must be at least 1, got {every}")
-    outer = np.concatenate([outer, np.repeat(outer[-1:], method.extra_steps)])
+    extra = method.extra_steps if len(outer) % every == 0 else 0
+    outer = np.concatenate([outer, np.repeat(outer[-1:], extra * every)])
     fractions = np.array(method.substeps())
     hs = np.multiply.outer(outer, fractions).ravel()
     ts = np.concatenate([[0.0], np.cumsum(hs)])
@@ -116,7 +117,7 @@ def simulate(
     prepared = time.perf_counter()
     status, message = run.go(progress)
     done = run.done // (every * len(fractions)) + 1
-    extra = -(-method.extra_steps // every) if status is Status.REACHED_END else 0
+    extra = extra if status is Status.REACHED_END else 0
     stats = Statistics(
         steps=int(run.memory.stats[driver.STEPS]),
         newton_iterations=int(run.memory.stats[driver.ITERATIONS]),
@@ -150,11 +151,11 @@ def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: flo
     S[0] = 1.0
     _place_initial(layout, S, initial)
     monitors = Monitors(layout)
-    gaps = {name: _largest(monitors.all(name, S[None])) for name in ("constraint", "constraint_rate")}
+    gaps = {name: _largest(monitors.rows(name, S[None])) for name in ("constraint", "constraint_rate", "pfaffian")}
     if max(gaps.values()) > CONSISTENT * (1 + np.abs(S[: layout.n_state]).max()):
         if not project:
             raise InconsistentStart(
-                f"the start violates the constraints: positions by {gaps['constraint']:.3g}, velocities by {gaps['constraint_rate']:.3g}; "
+                f"the start violates the constraints: positions by {gaps['constraint']:.3g}, velocities by {max(gaps['constraint_rate'], gaps['pfaffian']):.3g}; "
                 "simulate(..., project=True) moves it onto them, with the least kinetic energy of the change"
             )
         S = _solve(layout, (ProjectPosition(), ProjectVelocity()), S, "project the start onto the constraints")

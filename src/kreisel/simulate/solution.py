@@ -59,7 +59,8 @@ class Solution:
         self.method: Method = layout.method
         self.status, self.message, self.stats = status, message, stats
         self.events = events or []
-        self._layout, self._records, self._beyond = layout, records, beyond
+        self._layout, self._records = layout, records
+        self._beyond = records[:0] if beyond is None else beyond
 
     def __repr__(self) -> str:
         return f"<Solution: {len(self.t)} times to t = {self.t[-1]:.6g}, {self.method}: {self.message}>"
@@ -87,7 +88,11 @@ class Solution:
     @cached_property
     def lam(self) -> Array:
         """Multipliers of the holonomic constraints, as the method has them."""
-        return self._multipliers(self._layout.lam, self.system.rows, self.method.lam_shown)
+        lam = self._multipliers(self._layout.lam, self.system.rows, self.method.lam_shown)
+        if self.method.late_multipliers:
+            late = self._multipliers(self._layout.lam, self.system.rows, self.method.lam_shown, self._beyond)
+            lam = np.concatenate([lam[1:], late if len(late) else lam[-1:]])
+        return lam
 
     @cached_property
     def mu(self) -> Array:
@@ -226,12 +231,13 @@ class Solution:
     @cached_property
     def constraint_violation(self) -> Array:
         """Largest violation of the holonomic constraints, per time."""
-        return np.max(np.abs(self._monitors.all("constraint", self._seen)), axis=1, initial=0.0)
+        return np.max(np.abs(self._monitors.rows("constraint", self._seen)), axis=1, initial=0.0)
 
     @cached_property
     def velocity_violation(self) -> Array:
         """Largest violation of the constraints on velocities (hidden and nonholonomic ones), per time."""
-        return np.max(np.abs(self._monitors.all("constraint_rate", self._seen)), axis=1, initial=0.0)
+        rates = [self._monitors.rows(name, self._seen) for name in ("constraint_rate", "pfaffian")]
+        return np.max(np.abs(np.concatenate(rates, axis=1)), axis=1, initial=0.0)
 
     # In between
 
