@@ -104,6 +104,8 @@ class SHAKELie(Method):
 
     def velocities(self, solution: Any) -> Any:
         """v_n = (w_{n-1/2} + w_{n+1/2})/2; at the start, what was given."""
+        if solution._every > 1:
+            raise ValueError("SHAKELie has velocities only between steps: to show them it needs every step on record (every=1)")
         given = solution._state("v")[:1]
         w = np.concatenate([solution._state("w"), solution._state("w", solution._beyond)])
         if len(w) == len(solution.t):  # the run ended early: the last velocity is half a step old

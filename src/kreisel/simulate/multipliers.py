@@ -32,6 +32,8 @@ def multipliers(solution: Any, kind: str) -> tuple[Array, Array]:
         return solution.lam, np.zeros((0, 0))
     if kind not in ("interpolated", "separate"):
         raise ValueError(f"multipliers must be 'raw', 'interpolated' or 'separate', got {kind!r}")
+    if solution._every > 1 or len(solution.method.substeps()) > 1:
+        raise ValueError(f"multipliers '{kind}' need every step of the method on record (every=1, no composition)")
     if kind == "separate":
         lam, a, _ = separate(solution)
         return lam, a
@@ -101,7 +103,7 @@ class _Carrier(Method):
 
 def _evaluate(solution: Any, stage: Stage, gamma_lam: Array | None = None, gamma_mu: Array | None = None) -> tuple[Array, Array, Array]:
     layout = Layout(solution.system, _Carrier())
-    program = Program(layout, (stage,))
+    program = Program(layout, (stage,), steps=False)
     memory, S = program.memory(), np.concatenate([layout.start(), np.zeros(program.size - layout.size)])
     tolerances, options = program.tolerances(1e-13, 1e-13), Newton().options()
     out = np.empty((len(solution.t), layout.n_state))

@@ -131,9 +131,9 @@ class _Kernels:
 
 
 class Program:
-    """The tables for a sequence of stages, and the memory to run them."""
+    """The tables for a sequence of stages, and the memory to run them. ``steps``: whether they are a step in time, which elements may remember."""
 
-    def __init__(self, layout: Layout, stages: tuple[Stage, ...], guess: Any = "extrapolated", solver: str = "auto", events: tuple[Any, ...] = ()) -> None:
+    def __init__(self, layout: Layout, stages: tuple[Stage, ...], guess: Any = "extrapolated", solver: str = "auto", events: tuple[Any, ...] = (), steps: bool = True) -> None:
         self.layout, self.guess = layout, guess
         system = layout.system
         self.kernels = _Kernels()
@@ -144,7 +144,7 @@ class Program:
         self.owners: list[list[str]] = []
         for k, stage in enumerate(stages):
             unknowns = _Unknowns(system, stage)
-            row, plan = self._stage(stage, unknowns, at, solver, last=k == len(stages) - 1)
+            row, plan = self._stage(stage, unknowns, at, solver, remember=steps and k == len(stages) - 1)
             rows.append(row)
             self.plans.append(plan)
             self.owners.append(unknowns.owners)
@@ -159,7 +159,7 @@ class Program:
 
     # Building
 
-    def _stage(self, stage: Stage, u: _Unknowns, at: int, solver: str, last: bool) -> tuple[list[int], linear.Plan]:
+    def _stage(self, stage: Stage, u: _Unknowns, at: int, solver: str, remember: bool) -> tuple[list[int], linear.Plan]:
         layout = self.layout
         packs = packs_of(layout.system, u.n)
         made = []
@@ -208,7 +208,7 @@ class Program:
                 self._add(view, [R[live.tolist()], values], at, place, [place[view.rows[:, live]], where], [u.n, plan.waste])
         ranges.append(len(self.kernels.ops))
         self._local(stage, u, at, place, predict=False)
-        if last:
+        if remember:
             for view, *_ in made:
                 self._remember(view)
         ranges.append(len(self.kernels.ops))

@@ -98,8 +98,6 @@ def simulate(
         raise ValueError(f"{method} needs constant steps")
     if every < 1:
         raise ValueError(f"every must be at least 1, got {every}")
-    extra = method.extra_steps if len(outer) % every == 0 else 0
-    outer = np.concatenate([outer, np.repeat(outer[-1:], extra * every)])
     fractions = np.array(method.substeps())
     hs = np.multiply.outer(outer, fractions).ravel()
     ts = np.concatenate([[0.0], np.cumsum(hs)])
@@ -117,7 +115,7 @@ def simulate(
     prepared = time.perf_counter()
     status, message = run.go(progress)
     done = run.done // (every * len(fractions)) + 1
-    extra = extra if status is Status.REACHED_END else 0
+    beyond = run.beyond(method.extra_steps * len(fractions)) if status is Status.REACHED_END else None
     stats = Statistics(
         steps=int(run.memory.stats[driver.STEPS]),
         newton_iterations=int(run.memory.stats[driver.ITERATIONS]),
@@ -126,7 +124,7 @@ def simulate(
         seconds=time.perf_counter() - prepared,
         preparation_seconds=prepared - begun,
     )
-    return Solution(layout, records[: done - extra], status, message, stats, run.found, beyond=records[done - extra : done])
+    return Solution(layout, records[:done], status, message, stats, run.found, every, beyond)
 
 
 def steps_of(until: float, step: float | ArrayLike) -> tuple[Array, Array]:
@@ -209,7 +207,7 @@ def _largest(a: Array) -> float:
 
 def _solve(layout: Layout, stages: Any, S: Array, what: str) -> Array:
     """Solves the equations of some stages once, without a step in time."""
-    program = Program(layout, stages)
+    program = Program(layout, stages, steps=False)
     full = np.concatenate([S, np.zeros(program.size - len(S))])
     memory = program.memory()
     one = np.ones(1)
@@ -297,6 +295,19 @@ class _Run:
             if bar:
                 bar.close()
         return Status.REACHED_END, Status.REACHED_END.value
+
+    def beyond(self, steps: int) -> Array:
+        """Some more steps, like the last ones, for what the last output needs of them."""
+        rows = np.empty((steps, self.main.layout.n_state))
+        hs = self.hs[len(self.hs) - steps :]
+        ts = self.ts[-1] + np.concatenate([[0.0], np.cumsum(hs)])
+        counted = self.memory.stats.copy()
+        made = 0
+        while made < steps and self.main.run(self.S, hs, ts, made, made + 1, self.tolerances, self.options, self.memory) == driver.DONE:
+            rows[made] = self.S[: rows.shape[1]]
+            made += 1
+        self.memory.stats[:] = counted
+        return rows[:made]
 
     def _failed(self, program: Program, memory: Memory, code: int) -> tuple[Status, str]:
         status, culprit = explain(program, memory, code, self.S)

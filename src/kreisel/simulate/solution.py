@@ -53,13 +53,14 @@ class Solution:
         message: str,
         stats: Statistics,
         events: list[Event] | None = None,
+        every: int = 1,
         beyond: Array | None = None,
     ) -> None:
         self.system: System = layout.system
         self.method: Method = layout.method
         self.status, self.message, self.stats = status, message, stats
         self.events = events or []
-        self._layout, self._records = layout, records
+        self._layout, self._records, self._every = layout, records, every
         self._beyond = records[:0] if beyond is None else beyond
 
     def __repr__(self) -> str:
@@ -91,7 +92,8 @@ class Solution:
         lam = self._multipliers(self._layout.lam, self.system.rows, self.method.lam_shown)
         if self.method.late_multipliers:
             late = self._multipliers(self._layout.lam, self.system.rows, self.method.lam_shown, self._beyond)
-            lam = np.concatenate([lam[1:], late if len(late) else lam[-1:]])
+            # The start has its own, from the equations of motion.
+            lam = np.concatenate([lam[:1], lam[2:], late if len(late) else lam[-1:]])[: len(lam)]
         return lam
 
     @cached_property
