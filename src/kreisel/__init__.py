@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kreisel import models
 from kreisel.groups import S3, S3R3, SE3, SO3, UDQ, Group, Product, R, convert, convert_velocity, embedding_norm
 from kreisel.mechanics import (
+    BlackBox,
     Constraint,
     Damper,
     Element,
@@ -31,12 +32,12 @@ from kreisel.mechanics import (
 from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, RATTLie, SHAKELie
 
 if TYPE_CHECKING:
-    from kreisel.simulate import InconsistentStart, Newton, Solution, State, Status, When, simulate
+    from kreisel.simulate import InconsistentStart, Newton, Solution, State, Status, When, load, simulate
 
 __version__ = "0.1.0"
 
 # The driver brings in Numba, which takes a third of a second: only when something is simulated.
-_LATER = ("InconsistentStart", "Newton", "Solution", "State", "Status", "When", "simulate")
+_LATER = ("InconsistentStart", "Newton", "Solution", "State", "Status", "When", "load", "simulate")
 
 
 def __getattr__(name: str) -> Any:
@@ -59,6 +60,7 @@ __all__ = [
     "SO3",
     "UDQ",
     "BLieDF",
+    "BlackBox",
     "Composition",
     "Constraint",
     "Damper",
@@ -89,6 +91,7 @@ __all__ = [
     "convert",
     "convert_velocity",
     "embedding_norm",
+    "load",
     "models",
     "simulate",
 ]

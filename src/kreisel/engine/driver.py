@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
 
 from kreisel.engine import linear
-from kreisel.engine.native import run
+from kreisel.engine.native import compiled, run
 
 # Columns of the table of operations.
-ADDRESS, BLOCKS, N_IN, GATHER, N_FIRST, SCATTER_FIRST, N_SECOND, SCATTER_SECOND = range(8)
-OPERATION_COLUMNS = 8
+ADDRESS, BLOCKS, N_IN, GATHER, N_FIRST, SCATTER_FIRST, N_SECOND, SCATTER_SECOND, TO_STATE = range(9)
+OPERATION_COLUMNS = 9
 
 # Columns of the table of stages. Operations of a stage: GUESS to CONSTANT_ROWS make the first guess, from there to RESIDUAL the rows free of unknowns, to MATRIX the other rows, to UPDATE
 # rows and matrix together, to END the update.
@@ -28,7 +28,7 @@ META, TABLES, TABLES_END, VALUES, VALUES_END, WORK, WORK_END, PIVOTS, PIVOTS_END
 STAGE_COLUMNS = 19
 
 # Options of Newton's method (float64).
-MODE, MAX_ITERATIONS, USE_RMS, SLOW = range(4)
+MODE, MAX_ITERATIONS, USE_RMS, SLOW, INEXACT = range(5)
 EXACT, SIMPLIFIED, FROZEN = range(3)
 
 # How a run ends.
@@ -41,9 +41,9 @@ STEPS, ITERATIONS, FACTORISATIONS, REFRESHES = range(4)
 FLOOR = 1e3
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def apply(ops: Any, start: int, end: int, S: Any, gather: Any, scatter: Any, x: Any, y: Any, first: Any, second: Any, add: bool) -> None:
-    """The operations start to end: results to ``first`` and ``second``, added or assigned."""
+    """The operations start to end: results to ``first`` and ``second``, added or assigned; or, where the table says so, to S."""
     source, target = x.ctypes.data, y.ctypes.data
     for k in range(start, end):
         address, n_in, n1, n2 = ops[k, ADDRESS], ops[k, N_IN], ops[k, N_FIRST], ops[k, N_SECOND]
@@ -54,7 +54,10 @@ def apply(ops: Any, start: int, end: int, S: Any, gather: Any, scatter: Any, x: 
                 x[c] = S[take[c]]
             run(address, source, target)
             give = scatter[s1 : s1 + n1]
-            if add:
+            if ops[k, TO_STATE]:
+                for c in range(give.size):
+                    S[give[c]] = y[c]
+            elif add:
                 for c in range(give.size):
                     first[give[c]] += y[c]
                 if n2:
@@ -70,7 +73,7 @@ def apply(ops: Any, start: int, end: int, S: Any, gather: Any, scatter: Any, x: 
             s2 += n2
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def drive(
     begin: int,
     end: int,
@@ -103,6 +106,7 @@ def drive(
     functions, first place of their values in S, and their number; the run stops after a step in which one changes its sign.
     """
     mode, max_iterations, rms, slow = int(options[MODE]), int(options[MAX_ITERATIONS]), options[USE_RMS] > 0, options[SLOW]
+    inexact = options[INEXACT] > 0
     x, y, r, r0, backup = buffers[0], buffers[1], buffers[2], buffers[3], buffers[4]
     old_signs = buffers[5]
     events, first_event = watch[3], watch[2]
@@ -177,13 +181,13 @@ def drive(
                         stats[REFRESHES] += 1
                         continue
                     break
-                if e <= 1.0 or (is_linear and (fresh or constant)):
+                if e <= 1.0 or (is_linear and not inexact and (fresh or constant)):
                     converged = True
                     break
                 if old > 0.0:
                     rate = e / old
                     # What is left after this increment: quadratic with an exact matrix, linear with a kept one.
-                    left = e * rate * rate if fresh else e * rate / max(1.0 - rate, 1e-3)
+                    left = e * rate * rate if fresh and not inexact else e * rate / max(1.0 - rate, 1e-3)
                     if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and e < FLOOR and iteration > 1):
                         converged = True
                         break

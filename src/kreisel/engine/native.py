@@ -48,10 +48,10 @@ def _sources() -> str:
 def _kept(made: Any) -> Any:
     """Lets what Numba keeps on disk for a function depend on all files of this package.
 
-    By itself it depends on the file of the function alone, whose functions call those of the others and have their constants built in: after
-    a change there, or an upgrade, old code would run. If Numba no longer has the stamp that is extended here, nothing is kept.
+    By itself it depends on the file of the function alone. But functions of other files, and their constants, are built into it: after a
+    change there, or an upgrade, old code would run. If Numba no longer has the stamp that is extended here, nothing is kept.
     """
-    file = getattr(made._cache, "_cache_file", None)
+    file: Any = getattr(made._cache, "_cache_file", None)
     if not hasattr(file, "_source_stamp"):
         return None
     file._source_stamp = (file._source_stamp, _sources())

@@ -69,8 +69,10 @@ def _rows(meta: Integers, tables: Integers, A: Reals, work: Reals) -> bool:
         native.largest(scratch + 8 * buffer, values, 64 * long, long, p)
         native.largest(scratch + 8 * buffer, values + 64 * long * p, 64 * short, short, b)
         for i in range(p + b):
-            row = tables[places + i]
-            work[row] = max(work[row], work[buffer + i])
+            row, value = tables[places + i], work[buffer + i]
+            # What is not a number is larger than everything: it takes the place, and keeps it.
+            if work[row] == work[row] and not value <= work[row]:
+                work[row] = value
     return bool(native.reciprocal_powers(scratch, scratch, vectors))
 
 

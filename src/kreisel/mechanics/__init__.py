@@ -1,5 +1,6 @@
 """Bodies, joints and forces, described once and realised in any coordinates."""
 
+from kreisel.mechanics.blackbox import BlackBox
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.forces import Damper, Force, Friction, Gravity, Load, Potential, Spring, TorsionSpring
 from kreisel.mechanics.frame import Frame
@@ -7,4 +8,4 @@ from kreisel.mechanics.joints import Constraint, Pfaffian, Spherical
 from kreisel.mechanics.mechanism import Mechanism
 from kreisel.mechanics.system import System
 
-__all__ = ["Constraint", "Damper", "Element", "Force", "Frame", "Friction", "Gravity", "Load", "Mechanism", "Pfaffian", "Potential", "Spherical", "Spring", "System", "TorsionSpring"]
+__all__ = ["BlackBox", "Constraint", "Damper", "Element", "Force", "Frame", "Friction", "Gravity", "Load", "Mechanism", "Pfaffian", "Potential", "Spherical", "Spring", "System", "TorsionSpring"]

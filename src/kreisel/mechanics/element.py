@@ -58,6 +58,8 @@ class Element:
     pfaffian: Callable[..., ca.SX] | None = None
     mass: Callable[..., ca.SX] | None = None
     remember: Callable[..., dict[str, ca.SX]] | None = None
+    #: (n_params, dim) -> address of machine code for a force that is no formula; see BlackBox.
+    routine: Callable[[int, int], int] | None = None
 
 
 class Inertia(Element):

@@ -104,7 +104,7 @@ class Mechanism:
 
     def force(self, force: Element) -> None:
         """Adds a force."""
-        if force.potential is None and force.power is None:
+        if force.potential is None and force.power is None and force.routine is None:
             raise TypeError(f"{force!r} is no force; joints are added with joint()")
         self.elements.append(force)
 

@@ -92,6 +92,11 @@ class System:
         return 3 if self.constrained else 2 if self.nonholonomic else 0
 
     @property
+    def black_boxes(self) -> list[str]:
+        """Names of the forces that are no formulas."""
+        return [e.name for e in self.elements if e.routine is not None]
+
+    @property
     def degrees_of_freedom(self) -> int:
         """Velocities that remain free, if no constraint is redundant."""
         return self.dim - sum(self.rows) - sum(self.pfaffian_rows)

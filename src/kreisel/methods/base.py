@@ -62,6 +62,15 @@ class Cut:
 
 
 @dataclass
+class Probe:
+    """Where a force that is no formula is wanted: its values are ``symbol``, to be found from t, q and v."""
+
+    symbol: ca.SX
+    member: Member
+    arguments: ca.SX
+
+
+@dataclass
 class Member:
     """An element within a set of elements: its parameters, the places of its bodies, its rows of the multipliers."""
 
@@ -86,6 +95,7 @@ class Elements:
     lam: Any  # MultiplierView: holonomic
     mu: Any  # MultiplierView: nonholonomic
     cuts: dict[int, Cut] = field(default_factory=dict)
+    probes: list[Probe] = field(default_factory=list)
 
     @property
     def q(self) -> Columns:
@@ -145,6 +155,11 @@ class Elements:
                 P = ca.SX(m.element.power(m.parameters, t, self._frames(m, q, v), self._frames(m, q, u)))
                 for i in self._places(m):
                     out[i] += ca.gradient(P, u[i])
+            if m.element.routine is not None:
+                (i,) = self._places(m)
+                F = ca.SX.sym("F", self.nodes[i].group.dim)
+                self.probes.append(Probe(F, m, ca.vertcat(t, q[i], v[i])))
+                out[i] += F
         return out
 
     def constraint(self, t: ca.SX, q: Columns) -> ca.SX:

@@ -66,4 +66,4 @@ class Composition(Method):
         return f"Composition({self.method}, order={self.order})"
 
 
-_INHERITED = {"states", "lam_states", "mu_states", "lam_shown", "mu_shown", "needs_acceleration", "acceleration_targets", "symmetric", "extra_steps"}
+_INHERITED = {"states", "lam_states", "mu_states", "lam_shown", "mu_shown", "needs_acceleration", "acceleration_targets", "symmetric", "extra_steps", "order_multipliers"}

@@ -83,11 +83,18 @@ class SHAKELie(Method):
     acceleration_targets: ClassVar[Any] = ((), ("lam",), ())
     extra_steps: ClassVar[int] = 1
     late_multipliers: ClassVar[bool] = True
-    order_multipliers: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if self.start not in ("rattlie", "simple"):
             raise ValueError(f"SHAKELie: start must be 'rattlie' or 'simple', got {self.start!r}")
+
+    @property
+    def order(self) -> int:  # type: ignore[override]
+        return 1 if self.start == "simple" else 2
+
+    @property
+    def order_multipliers(self) -> int:  # type: ignore[override]
+        return self.order
 
     @property
     def stages(self) -> tuple[Stage, ...]:

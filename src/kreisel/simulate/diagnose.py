@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from kreisel.mechanics.blackbox import BlackBox
 from kreisel.mechanics.node import Ground
 from kreisel.simulate.program import Layout
 
@@ -45,6 +46,9 @@ def not_finite(layout: Layout, S: Array) -> list[str]:
     """The elements whose potential, force or constraint, or their derivatives, are not finite at the state S or after a step with its velocity."""
     names = []
     for e in layout.system.elements:
+        if isinstance(e, BlackBox):
+            names += _black_box(layout, e, S)
+            continue
         p = SimpleNamespace(**{name: ca.DM(np.ravel(a)) for name, a in (e.parameters | e.memory).items()})
         for hook in ("potential", "power", "constraint", "pfaffian"):
             f = getattr(e, hook)
@@ -63,6 +67,17 @@ def not_finite(layout: Layout, S: Array) -> list[str]:
                     names.append(f"the {hook if hook != 'power' else 'force'} of '{e.name}'")
                     break
     return list(dict.fromkeys(names))
+
+
+def _black_box(layout: Layout, e: BlackBox, S: Array) -> list[str]:
+    node, places = layout.system.nodes[layout.system.number[e.bodies[0]]], layout.nodes[layout.system.number[e.bodies[0]]]
+    if e.error is not None:
+        return [f"the function of '{e.name}' raised {type(e.error).__name__}: {e.error}"]
+    for state in (S, _ahead(layout, S)):
+        q, v = state[places["q"] : places["q"] + node.group.n_params], state[places["v"] : places["v"] + node.group.dim]
+        if not np.all(np.isfinite(e.function(float(state[1]), q, v))):
+            return [f"the function of '{e.name}'"]
+    return []
 
 
 def _ahead(layout: Layout, S: Array) -> Array:

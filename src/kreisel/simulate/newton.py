@@ -42,10 +42,10 @@ class Newton:
         if np.any(np.asarray(self.atol) < 0) or np.any(np.asarray(self.rtol) < 0) or not np.all(np.asarray(self.atol) + np.asarray(self.rtol) > 0):
             raise ValueError("Newton: atol and rtol must not be negative, nor both zero")
 
-    def options(self) -> Any:
-        """For the driver."""
+    def options(self, inexact: bool = False) -> Any:
+        """For the driver. ``inexact``: the matrix lacks the derivatives of some force."""
         # Convergence with a kept matrix slower than this rate asks for a fresh one.
-        return np.array([_MODES[self.matrix], self.max_iterations, self.norm == "rms", 0.03], dtype=float)
+        return np.array([_MODES[self.matrix], self.max_iterations, self.norm == "rms", 0.03, inexact], dtype=float)
 
 
 _MODES = {"exact": driver.EXACT, "simplified": driver.SIMPLIFIED, "frozen": driver.FROZEN}

@@ -101,16 +101,22 @@ class _Kernels:
     n_scatter: int = 0
     longest: int = 8
 
-    def add(self, inputs: list[ca.SX], outputs: list[ca.SX], sources: Integers, targets: list[Integers], waste: list[int]) -> None:
+    def add(
+        self, inputs: list[ca.SX], outputs: list[ca.SX], sources: Integers, targets: list[Integers], waste: list[int], to_state: bool = False
+    ) -> None:
         """One operation: ``sources`` (instances, inputs) and per output ``targets`` (instances, entries) are indices."""
         instances = len(sources)
         lanes = 1
         while lanes < LANES and lanes < instances:
             lanes *= 2
         f = ca.Function("k", [ca.vertcat(ca.SX(0, 1), *inputs)], [ca.vertcat(*ca.cse(outputs))])
-        kernel = compile(f, lanes)
+        self.call(compile(f, lanes).address, lanes, sources, targets, waste, to_state)
+
+    def call(self, address: int, lanes: int, sources: Integers, targets: list[Integers], waste: list[int], to_state: bool) -> None:
+        """One operation by machine code that is there already."""
+        instances = len(sources)
         blocks = -(-instances // lanes)
-        row = [kernel.address, blocks, sources.shape[1] * lanes, self.n_gather]
+        row = [address, blocks, sources.shape[1] * lanes, self.n_gather]
         self._append(self.gather, sources, lanes, None)
         self.n_gather += blocks * sources.shape[1] * lanes
         for k in range(2):
@@ -118,7 +124,7 @@ class _Kernels:
             row += [target.shape[1] * lanes, self.n_scatter]
             self._append(self.scatter, target, lanes, waste[k] if k < len(waste) else 0)
             self.n_scatter += blocks * target.shape[1] * lanes
-        self.ops.append(row)
+        self.ops.append([*row, int(to_state)])
         self.longest = max(self.longest, row[2], sum(t.shape[1] for t in targets) * lanes)
 
     def _append(self, to: list[Integers], index: Integers, lanes: int, waste: int | None) -> None:
@@ -143,12 +149,13 @@ class Program:
         self.places: list[Integers] = []
         self.owners: list[list[str]] = []
         for k, stage in enumerate(stages):
+            self.reserved = 0
             unknowns = _Unknowns(system, stage)
             row, plan = self._stage(stage, unknowns, at, solver, remember=steps and k == len(stages) - 1)
             rows.append(row)
             self.plans.append(plan)
             self.owners.append(unknowns.owners)
-            at += unknowns.n
+            at += unknowns.n + self.reserved
         self.first_event = at
         self.size = at + max(len(events), 0) + 1  # the last place is the waste bin
         self._waste_fix()
@@ -167,6 +174,7 @@ class Program:
         entries: list[tuple[Integers, Integers]] = []
         for pack in packs:
             view = _PackView(layout, stage, u, pack)
+            self._reserve(view, at + u.n)
             e, R, J, X = view.elements, view.residual, view.jacobian, view.unknown_symbols
             if not R.numel():
                 continue
@@ -196,11 +204,13 @@ class Program:
             if fixed.size:
                 self._add(view, [R[fixed.tolist()]], at, place, [place[view.rows[:, fixed]]], [u.n])
         ranges.append(len(self.kernels.ops))
+        self._probe(made, at, place)
         for view, R, _, _, _ in made:
             live = np.flatnonzero(view.depends)
             if live.size:
                 self._add(view, [R[live.tolist()]], at, place, [place[view.rows[:, live]]], [u.n])
         ranges.append(len(self.kernels.ops))
+        self._probe(made, at, place)
         for view, R, values, i, j in made:
             live = np.flatnonzero(view.depends)
             if live.size:
@@ -265,6 +275,27 @@ class Program:
             symbols = ca.symvar(out)
             sources = _columns([table[s.element_hash()] for s in symbols], len(instances))
             self.kernels.add(symbols, [out], sources, [np.concatenate(targets, axis=1)], [-1])
+
+    def _reserve(self, view: _PackView, at: int) -> None:
+        """Room in S for the arguments and values of forces that are no formulas, behind the unknowns of the stage."""
+        for probe in view.elements.probes:
+            n, d = probe.arguments.numel(), probe.symbol.numel()
+            base = at + self.reserved + np.arange(len(view.instances)) * (n + d)
+            self.reserved += len(base) * (n + d)
+            view.probe_places.append(base)
+            _register(view.table, probe.symbol, base + n, d)
+
+    def _probe(self, made: list[Any], at: int, place: Integers) -> None:
+        """Evaluates forces that are no formulas, for the present values of the unknowns."""
+        for view, *_ in made:
+            for probe, base in zip(view.elements.probes, view.probe_places, strict=True):
+                n, d = probe.arguments.numel(), probe.symbol.numel()
+                symbols, sources = view.inputs([probe.arguments], at, place)
+                arguments, values = base[:, None] + np.arange(n), base[:, None] + n + np.arange(d)
+                self.kernels.add(symbols, [ca.densify(probe.arguments)], sources, [arguments], [-1], to_state=True)
+                assert probe.member.element.routine is not None
+                address = probe.member.element.routine(n - 1 - d, d)
+                self.kernels.call(address, 1, arguments, [values], [-1], to_state=True)
 
     def _remember(self, view: _PackView) -> None:
         """What elements remember, from the configuration after the step."""
@@ -379,9 +410,10 @@ class Program:
         for s in range(len(self.stages)):
             row, plan = self.stages[s], self.plans[s]
             limits = {driver.GUESS: self.size, driver.CONSTANT_ROWS: plan.n + 1, driver.RESIDUAL: plan.n + 1, driver.MATRIX: plan.n + 1, driver.UPDATE: self.size}
-            for column, limit in limits.items():
+            for column in limits:
                 written = []
                 for op in self.ops[row[column] : row[column + 1]]:
+                    limit = self.size if op[driver.TO_STATE] else limits[column]
                     n = op[driver.BLOCKS]
                     target = self.scatter[op[driver.SCATTER_FIRST] : op[driver.SCATTER_FIRST] + n * op[driver.N_FIRST]]
                     assert target.size == 0 or (target.min() >= 0 and target.max() < limit)
@@ -452,6 +484,7 @@ class _PackView:
         count = len(instances)
         self.table: dict[int, Integers] = {self.h.element_hash(): np.full(count, H), self.t.element_hash(): np.full(count, T)}
         self.unknown: dict[int, Integers] = {}
+        self.probe_places: list[Integers] = []
         self.state_symbols: list[ca.SX] = []
         unknown_symbols: list[ca.SX] = []
         for a, view in enumerate(nodes):
@@ -544,12 +577,26 @@ class _PackView:
         J = ca.sparsify(J)
         for cut in e.cuts.values():
             R, J = ca.substitute([R, J], [cut.symbol], [cut.expression])
+            for probe in e.probes:
+                probe.arguments = ca.substitute(probe.arguments, cut.symbol, cut.expression)
         self.residual, self.jacobian = R, J
 
     def _owns(self, a: int) -> bool:
         """Whether these elements bring the equations a node has by itself: those that hold its mass do."""
         name = self.elements.nodes[a].node.name
         return any(m.element.mass is not None and m.element.bodies == (name,) for m in self.elements.members)
+
+    def all_symbols(self) -> list[ca.SX]:
+        """h, t, states, parameters and unknowns: everything the formulas may contain."""
+        parameters = [p for m in self.elements.members for p in vars(m.parameters).values()]
+        return [self.h, self.t, *self.state_symbols, *parameters, self.unknown_symbols]
+
+    def values(self, i: int, S: Array, x: Array) -> list[Array]:
+        """Their values for instance i, from the states S and the unknowns x (in their own numbering)."""
+        out = []
+        for symbol in self.all_symbols()[:-1]:
+            out.append(S[[int(self.table[s.element_hash()][i]) for s in ca.vertsplit(symbol)]] if symbol.numel() else np.zeros(0))
+        return [*out, x[self.columns[i]]]
 
     def inputs(self, outputs: list[ca.SX], at: int, place: Integers) -> tuple[list[ca.SX], Integers]:
         """The symbols that occur and where their values are, per instance."""

@@ -212,7 +212,7 @@ def _solve(layout: Layout, stages: Any, S: Array, what: str) -> Array:
     memory = program.memory()
     one = np.ones(1)
     now = np.array([full[1], full[1]])
-    code = program.run(full, one, now, 0, 1, program.tolerances(1e-13, 1e-13), Newton().options(), memory)
+    code = program.run(full, one, now, 0, 1, program.tolerances(1e-13, 1e-13), Newton().options(inexact=bool(layout.system.black_boxes)), memory)
     if code != driver.DONE:
         status, culprit = explain(program, memory, code, S)
         raise InconsistentStart(f"cannot {what}: {status.value}{culprit}")
@@ -247,7 +247,7 @@ class _Run:
     ) -> None:
         self.main, self.opening, self.S, self.hs, self.ts, self.every, self.records = main, opening, S, hs, ts, every, records
         self.newton, self.events = newton, events
-        self.options = newton.options()
+        self.options = newton.options(inexact=bool(main.layout.system.black_boxes))
         self.memory = main.memory()
         self.tolerances = main.tolerances(newton.atol, newton.rtol)
         self.done = 0

@@ -255,6 +255,33 @@ class Solution:
         v = np.stack([np.interp(t, self.t, c) for c in self.v.T], axis=-1)
         return State(t if t.ndim else float(t), np.concatenate(parts, axis=-1), v)  # type: ignore[arg-type]
 
+    # Derivatives, labelled arrays, files
+
+    def step_matrix(self, k: int = -1, h: float | None = None) -> Array:
+        """The derivative of the step that starts at the k-th recorded time: of the states after it by the states before it.
+
+        Order: for each node w (where q is varied to q exp(w)) and the states of the method, ``sol.method.states``; then those of the multipliers. ``h``: default the step that led to
+        the k-th time (at the start: that followed it).
+        """
+        from kreisel.simulate.linearise import step_matrix
+
+        if h is None:
+            last = self.method.substeps()[-1]
+            h = float(self._records[k, 0]) / last if k % len(self.t) else float(self.t[1] - self.t[0]) / self._every
+        return step_matrix(self._layout, self._records[k], h)
+
+    def to_xarray(self) -> Any:
+        """The solution as an xarray Dataset."""
+        from kreisel.simulate.storage import to_xarray
+
+        return to_xarray(self)
+
+    def save(self, path: Any) -> None:
+        """Writes the solution to a NetCDF file; :func:`kreisel.load` reads it."""
+        from kreisel.simulate.storage import save
+
+        save(self, path)
+
     # Behind the scenes
 
     def _state(self, name: str, records: Array | None = None) -> Array:

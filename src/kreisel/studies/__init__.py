@@ -1,1 +1,19 @@
-"""Measurements and reproductions of published experiments."""
+"""Measurements and reproductions of published experiments, by name: ``reproduce("hante/rolling-disk")``."""
+
+from typing import Any
+
+from kreisel.studies import extended_top, group_accuracy, heavy_top, rolling_disk
+from kreisel.studies.base import STUDIES, Result, Study, find, study
+
+
+def reproduce(name: str, **options: Any) -> Result:
+    """Runs the study of the given name.
+
+    >>> result = reproduce("klemps/soft-spring", damping=1.0)
+    >>> round(result.numbers["table"]["alpha_end"][0], 4)
+    -0.07
+    """
+    return find(name)(**options)
+
+
+__all__ = ["STUDIES", "Result", "Study", "group_accuracy", "extended_top", "find", "heavy_top", "reproduce", "rolling_disk", "study"]

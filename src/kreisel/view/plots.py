@@ -1,0 +1,144 @@
+"""Plots of motions over time, and of paths in space.
+
+Every function draws into the given axes, or into those of a new figure, and returns the axes. Nothing is shown or saved, and pyplot is not touched:
+``plot_energy(sol).figure.savefig("energy.png")`` writes a file, ``plot_energy(sol, plt.figure().gca())`` draws for a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreisel.mechanics.node import PointNode
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from mpl_toolkits.mplot3d import Axes3D
+
+    from kreisel.simulate import Solution
+
+Array = NDArray[np.float64]
+
+
+def plot(
+    sol: Solution, what: Sequence[str] = ("position", "energy"), body: str | None = None, axes: Sequence[Any] | None = None
+) -> list[Any]:
+    """Several plots of one motion: one below the other in a new figure, or each in one of the given axes. Returns the axes.
+
+    ``what``: "position", "velocity", "energy", "multipliers", "violation", "path". ``body``: for positions, velocities and paths; the first one by default.
+
+    >>> import kreisel as kr
+    >>> sol = kr.simulate(kr.models.heavy_top(), until=0.1, step=1e-3)
+    >>> [ax.get_ylabel() for ax in plot(sol)]
+    ['position of top [m]', 'energy [J]']
+    """
+    what = [what] if isinstance(what, str) else list(what)
+    for name in what:
+        if name not in _PLOTS:
+            raise ValueError(f"there is no plot '{name}'; there are {', '.join(_PLOTS)}")
+    body = sol.system.nodes[0].name if body is None else body
+    if axes is None:
+        figure = _figure(height=0.4 + sum(5 if name == "path" else 2.4 for name in what))
+        grid = figure.add_gridspec(len(what), 1, height_ratios=[5 if name == "path" else 2.4 for name in what])
+        axes = [figure.add_subplot(cell, projection="3d" if name == "path" else None) for cell, name in zip(grid, what, strict=True)]
+    if len(axes) != len(what):
+        raise ValueError(f"{len(what)} plots need as many axes, got {len(axes)}")
+    return [_PLOTS[name](sol, body, ax) for name, ax in zip(what, axes, strict=True)]
+
+
+def plot_position(sol: Solution, body: str, ax: Axes | None = None) -> Axes:
+    """The position of a body's centre of mass over time, in space axes; of what has no place in space, its coordinates."""
+    try:
+        x, names, label = sol.position(body), ["x", "y", "z"], f"position of {body} [m]"
+    except TypeError:
+        x, names, label = sol.configuration(body), [], f"coordinates of {body}"
+    return _lines(ax, sol.t, x, names or _numbered("q", x), label)
+
+
+def plot_velocity(sol: Solution, body: str, ax: Axes | None = None) -> Axes:
+    """The velocities of a body over time: angular velocity in body axes, and on a second scale the velocity of the centre of mass in space axes (dashed).
+
+    Of a point only the latter; of what has no place in space, its velocities. The axes with the first scale are returned.
+    """
+    v = sol.velocity(body)
+    if isinstance(sol.system.nodes[sol.system.number[body]], PointNode):
+        return _lines(ax, sol.t, v, ["x", "y", "z"], f"velocity of {body} [m/s]")
+    try:
+        both = sol.velocity(body, "space")
+    except TypeError:
+        return _lines(ax, sol.t, v, _numbered("v", v), f"velocities of {body}")
+    omega = sol.velocity(body, "body")[:, :3]
+    ax = _lines(ax, sol.t, omega, _numbered(r"\Omega", omega), f"angular velocity of {body} [rad/s]")
+    second = _lines(ax.twinx(), sol.t, both[:, 3:], [r"$\dot x$", r"$\dot y$", r"$\dot z$"], f"velocity of {body} [m/s]", style="--")
+    second.get_legend().remove()  # type: ignore[union-attr]
+    ax.legend(handles=[*ax.lines, *second.lines], ncols=2)
+    return ax
+
+
+def plot_energy(sol: Solution, ax: Axes | None = None, change: bool = False) -> Axes:
+    """Kinetic, potential and total energy over time; or only the change of the total since the start."""
+    if change:
+        return _lines(ax, sol.t, (sol.energy - sol.energy[0])[:, None], [str(sol.method)], "change of energy [J]")
+    parts = np.stack([sol.kinetic_energy, sol.potential_energy, sol.energy], axis=1)
+    return _lines(ax, sol.t, parts, ["kinetic", "potential", "total"], "energy [J]")
+
+
+def plot_multipliers(sol: Solution, ax: Axes | None = None) -> Axes:
+    """The multipliers of all constraints over time: lam of the holonomic, mu of the nonholonomic ones. For lengths as constraints they are forces in newton."""
+    both = np.concatenate([sol.lam, sol.mu], axis=1)
+    return _lines(ax, sol.t, both, _numbered(r"\lambda", sol.lam) + _numbered(r"\mu", sol.mu), "multipliers [N per unit of the constraint]")
+
+
+def plot_violation(sol: Solution, ax: Axes | None = None) -> Axes:
+    """The largest violation of the constraints, and of those on velocities, over time; on a logarithmic scale, zeros drawn as 1e-18."""
+    both = np.stack([sol.constraint_violation, sol.velocity_violation], axis=1)
+    ax = _lines(ax, sol.t, np.maximum(both, 1e-18), ["constraints", "their rates"], "largest violation")
+    ax.set_yscale("log")
+    return ax
+
+
+def plot_path(sol: Solution, body: str, ax: Axes3D | None = None) -> Axes3D:
+    """The path of a body's centre of mass in space, with a dot at its end; the three axes to one scale."""
+    x = sol.position(body)
+    if ax is None:
+        ax = _figure(height=6).add_subplot(projection="3d")
+    ax.plot(*x.T, lw=1.2, label=body)
+    ax.plot(*x[-1:].T, "o", color=ax.lines[-1].get_color())
+    ax.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+    ax.set_aspect("equal")
+    ax.locator_params(nbins=5)
+    return ax
+
+
+_PLOTS: dict[str, Callable[[Solution, str, Any], Any]] = {
+    "position": plot_position,
+    "velocity": plot_velocity,
+    "energy": lambda sol, body, ax: plot_energy(sol, ax),
+    "multipliers": lambda sol, body, ax: plot_multipliers(sol, ax),
+    "violation": lambda sol, body, ax: plot_violation(sol, ax),
+    "path": plot_path,
+}
+
+
+def _figure(height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(7, height), layout="constrained")
+
+
+def _numbered(letter: str, values: Array) -> list[str]:
+    return [f"${letter}_{{{i + 1}}}$" for i in range(values.shape[1])]
+
+
+def _lines(ax: Axes | None, t: Array, values: Array, names: Sequence[str], label: str, style: str = "-") -> Axes:
+    ax = _figure(height=3).add_subplot() if ax is None else ax
+    for name, column in zip(names, values.T, strict=True):
+        ax.plot(t, column, style, lw=1.2, label=name)
+    ax.set(xlabel="time [s]", ylabel=label)
+    if names:
+        ax.legend()
+    return ax

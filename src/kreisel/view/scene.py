@@ -1,0 +1,273 @@
+"""Scenes: a motion as one HTML file that moves in any browser, without network and without libraries.
+
+The file holds the motion as numbers (see :func:`scene_data`) and the page ``scene.html``, which draws them with WebGL.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from math import ceil, floor, log10
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from kreisel.groups import S3, SO3, convert
+from kreisel.mechanics.element import Element, Inertia
+from kreisel.mechanics.forces import Gravity
+from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode
+
+if TYPE_CHECKING:
+    from kreisel.simulate import Solution
+
+Array = NDArray[np.float64]
+
+#: How far a body may turn from one frame to the next, in radians: the page cannot know of full turns in between.
+TURN = 0.5
+#: Frames of any scene at least, and frames that fast turning may demand at most.
+FEW, MANY = 120, 20_000
+#: Sides of a body are drawn with at least this fraction of the longest one: a disc without thickness could not be seen from the side.
+THIN = 0.05
+
+
+def scene(
+    sol: Solution,
+    path: str | PathLike[str],
+    bodies: Iterable[str] | None = None,
+    fps: float = 30,
+    trail: bool = True,
+    title: str | None = None,
+) -> Path:
+    """Writes a motion as one HTML file to look at in a browser; returns its path.
+
+    A body is a disc if two of its moments of inertia are equal, else a box: of the same mass and inertia, evenly filled. Points are dots, joints dots with
+    rods to the centres of mass. ``bodies``: names of those to show; all by default. ``fps``: frames per second of the motion; bodies that turn fast get more,
+    so that slow motion shows how they turn. ``trail``: whether centres of mass leave a trail.
+
+    In the browser: drag to turn, wheel or two fingers to zoom, double click for the first view, space to play and stop, arrow keys for single frames. An
+    address that ends in ``#t=0.5`` starts with the moment 0.5 s, standing still.
+
+    >>> import tempfile
+    >>> import kreisel as kr
+    >>> sol = kr.simulate(kr.models.heavy_top(), until=0.1, step=1e-3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scene(sol, folder + "/top.html").name
+    'top.html'
+    """
+    data = scene_data(sol, bodies, fps, trail)
+    title = title or f"{', '.join(b['name'] for b in data['bodies'][:3])}: {sol.method}"
+    data["title"] = title
+    page = files("kreisel.view").joinpath("scene.html").read_text(encoding="utf-8")
+    # Within a script element only '<' can do harm: it might begin the tag that ends the element.
+    numbers = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page.replace("{{title}}", html.escape(title)).replace("{{data}}", numbers), encoding="utf-8")
+    return path
+
+
+def scene_data(sol: Solution, bodies: Iterable[str] | None = None, fps: float = 30, trail: bool = True) -> dict[str, Any]:
+    """What a scene shows, as numbers and names.
+
+    ``start``, ``stop``, ``frames``: times of the first and the last frame and their number, evenly spaced. ``bodies``: name, positions ``x`` and quaternions
+    ``q`` (scalar first; none for points) frame after frame, ``shape``, ``radius``. ``links``: joints and springs. ``ground``: normal and height of the plane, or None.
+    ``energy``: at the start, and its change since then per frame. SI units.
+    """
+    if not (np.isfinite(fps) and fps > 0):
+        raise ValueError(f"fps must be positive, got {fps}")
+    shown = _shown(sol, bodies)
+    t = _times(sol, shown, fps)
+    q = sol(t).q if len(sol.t) > 1 else sol.q
+    poses = {}
+    for node in shown:
+        q_node = q[:, _columns(sol, node, "n_params")]
+        poses[node.name] = _frames(node, q_node, np.zeros((len(t), node.group.dim)))
+    shapes = {node.name: _shape(sol, node) for node in shown}
+    links = [link for e in sol.system.elements if (link := _link(e, poses))]
+    links += [_pivot(node) for node in shown if isinstance(node, PivotNode)]
+    extent = np.concatenate([x for _, x, _ in poses.values()])
+    digits = 7 - floor(log10(max(np.ptp(extent, axis=0).max(), *(s.radius for s in shapes.values()), 1e-9)))
+    data: dict[str, Any] = {"start": float(t[0]), "stop": float(t[-1]), "frames": len(t), "trail": trail, "links": links}
+    data["ground"] = _ground(sol, poses, shapes, links)
+    change = np.interp(t, sol.t, sol.energy - sol.energy[0])
+    data["energy"] = {"start": float(sol.energy[0]), "change": [float(f"{c:.3g}") for c in change]}
+    data["message"] = "" if sol.success else sol.message
+    data["bodies"] = []
+    for node in shown:
+        R, x, _ = poses[node.name]
+        body = {"name": node.name, "x": np.round(x, digits).ravel().tolist(), **shapes[node.name].data()}
+        if not isinstance(node, PointNode):
+            body["q"] = np.round(_quaternions(R), 6).ravel().tolist()
+        data["bodies"].append(body)
+    return data
+
+
+def _shown(sol: Solution, bodies: Iterable[str] | None) -> list[Node]:
+    """The nodes to show: those asked for, or all that have a place in space."""
+    if isinstance(bodies, str):
+        bodies = [bodies]
+    if bodies is None:
+        nodes = [n for n in sol.system.nodes if _has_place(n)]
+        if not nodes:
+            raise ValueError("there is nothing to show: no node of the system has a place in space")
+        return nodes
+    nodes = []
+    for name in bodies:
+        sol.configuration(name)  # refuses unknown names
+        node = sol.system.nodes[sol.system.number[name]]
+        if not _has_place(node):
+            raise TypeError(f"'{name}' cannot be shown: it has no place in space")
+        nodes.append(node)
+    if not nodes:
+        raise ValueError("there is nothing to show: bodies is empty")
+    return nodes
+
+
+def _has_place(node: Node) -> bool:
+    return bool(np.all(np.isfinite(_frames(node, node.q[None], node.v[None])[1])))
+
+
+def _columns(sol: Solution, node: Node, size: str) -> slice:
+    start = 0
+    for other in sol.system.nodes:
+        if other is node:
+            break
+        start += getattr(other.group, size)
+    return slice(start, start + getattr(node.group, size))
+
+
+def _frames(node: Node, q: Array, v: Array) -> tuple[Array, Array, Array]:
+    """Rotation matrices (n, 3, 3), positions (n, 3) and angular velocities (n, 3) that belong to coordinates and velocities of a node."""
+    symbols = node.group.symbol("q"), ca.SX.sym("v", node.group.dim)
+    frame = node.frame(*symbols)
+    # A matrix of CasADi is stored by columns, so its transpose lists R row by row.
+    f = ca.Function("frame", symbols, [ca.SX(frame.R).T.reshape((9, 1)), frame.x, frame.omega])
+    R, x, omega = (np.array(a).T for a in f.map(len(q))(q.T, v.T))
+    return R.reshape(-1, 3, 3), x, omega
+
+
+def _times(sol: Solution, shown: list[Node], fps: float) -> Array:
+    """Evenly spaced times from the first to the last of the run: so many that a second has fps of them and no body turns by more than TURN in between."""
+    if len(sol.t) < 2:
+        return sol.t
+    length = sol.t[-1] - sol.t[0]
+    turning = 0.0
+    for node in shown:
+        omega = _frames(node, sol.q[:, _columns(sol, node, "n_params")], sol.v[:, _columns(sol, node, "dim")])[2]
+        turning = max(turning, float(np.linalg.norm(omega, axis=1).max()))
+    n = max(FEW, ceil(fps * length), min(MANY, ceil(turning * length / TURN)))
+    return np.linspace(sol.t[0], sol.t[-1], n + 1)
+
+
+def _quaternions(R: Array) -> Array:
+    """Unit quaternions of rotation matrices, each on the side of the one before."""
+    p = convert(R.reshape(-1, 9), SO3, S3)
+    sides = np.where(np.sum(p[1:] * p[:-1], axis=1) < 0, -1.0, 1.0)
+    p[1:] *= np.cumprod(sides)[:, None]
+    return p
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a body looks like: ``kind`` "box", "disc" (axis 3), "axes" or "point"; ``size``: sides in principal axes; ``axes``: those, as columns, in body axes."""
+
+    kind: str
+    size: Array
+    axes: Array
+
+    @property
+    def radius(self) -> float:
+        """Of the sphere around it."""
+        return float(np.linalg.norm(self.size)) / 2 if self.kind != "disc" else float(np.hypot(self.size[0], self.size[2])) / 2
+
+    def data(self) -> dict[str, Any]:
+        """As numbers for the page, thin sides thickened."""
+        size = np.maximum(self.size, THIN * self.size.max())
+        q = _quaternions(self.axes[None])[0]
+        return {
+            "shape": {"kind": self.kind, "size": [float(f"{s:.6g}") for s in size], "q": np.round(q, 6).tolist()},
+            "radius": float(f"{self.radius:.6g}"),
+        }
+
+    def reach(self, R: Array, direction: Array) -> Array:
+        """How far it reaches from its centre in a direction of space, for rotations (n, 3, 3)."""
+        n = np.abs(np.einsum("nij,i->nj", R @ self.axes, direction))
+        if self.kind == "disc":
+            return np.asarray(self.size[0] / 2 * np.hypot(n[:, 0], n[:, 1]) + self.size[2] / 2 * n[:, 2])
+        return np.asarray(n @ self.size / 2)
+
+
+def _shape(sol: Solution, node: Node) -> Shape:
+    if isinstance(node, PointNode):
+        return Shape("point", np.zeros(3), np.eye(3))
+    for e in sol.system.elements:
+        if isinstance(e, Inertia) and e.bodies == (node.name,):
+            M = np.zeros((e.n, e.n))
+            M[e.pattern] = e.parameters["entries"]
+            M = np.triu(M) + np.triu(M, 1).T
+            if isinstance(node, RigidNode):
+                return _equivalent(M[3, 3], M[:3, :3])
+            if isinstance(node, PivotNode):
+                return _equivalent(node.mass, M - node.mass * (node.arm @ node.arm * np.eye(3) - np.outer(node.arm, node.arm)))
+    return Shape("axes", np.zeros(3), np.eye(3))
+
+
+def _equivalent(mass: float, J: Array) -> Shape:
+    """The evenly filled box or cylinder with the given mass and inertia about its centre."""
+    moments, axes = np.linalg.eigh(J)
+    a, b, c = moments
+    small = 1e-6 * c
+    if a <= 0 or a + b < c - small:
+        return Shape("axes", np.zeros(3), np.eye(3))
+    if (b - a < small) != (c - b < small):
+        order = [0, 1, 2] if b - a < small else [1, 2, 0]
+        moments, axes = moments[order], axes[:, order]
+        radius = np.sqrt(2 * moments[2] / mass)
+        length = np.sqrt(max(12 * moments[0] / mass - 3 * radius**2, 0.0))
+        size = np.array([2 * radius, 2 * radius, length])
+    else:
+        size = np.sqrt(np.maximum(6 * (moments.sum() - 2 * moments) / mass, 0.0))
+    if np.linalg.det(axes) < 0:
+        axes = axes * [1, -1, 1]
+    return Shape("disc" if size[0] == size[1] != size[2] else "box", size, axes)
+
+
+def _link(e: Element, poses: dict[str, Any]) -> dict[str, Any] | None:
+    """A joint or spring between points of two bodies, if both are shown."""
+    if not {"at_a", "at_b"} <= e.parameters.keys() or not {*e.bodies} <= {Ground.name, *poses}:
+        return None
+    ends = [{"body": body, "at": e.parameters[at].tolist()} for body, at in zip(e.bodies, ("at_a", "at_b"), strict=True)]
+    return {"kind": "spring" if e.constraint is None else "joint", "ends": [_end(end) for end in ends]}
+
+
+def _pivot(node: PivotNode) -> dict[str, Any]:
+    return {
+        "kind": "joint",
+        "ends": [_end({"body": Ground.name, "at": node.pivot.tolist()}), _end({"body": node.name, "at": (-node.arm).tolist()})],
+    }
+
+
+def _end(end: dict[str, Any]) -> dict[str, Any]:
+    return end | {"body": None if end["body"] == Ground.name else end["body"]}
+
+
+def _ground(sol: Solution, poses: dict[str, Any], shapes: dict[str, Shape], links: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The plane across gravity that no body shown ever crosses: touched, or with some room below if something hangs on a fixed point."""
+    weights = [e.parameters["weight"] for e in sol.system.elements if isinstance(e, Gravity)]
+    total = np.sum(weights, axis=0) if weights else np.zeros(3)
+    if not np.any(total):
+        return None
+    up = -total / np.linalg.norm(total)
+    low = min(float(np.min(x @ up - shapes[name].reach(R, up))) for name, (R, x, _) in poses.items())
+    fixed = [up @ np.array(end["at"]) for link in links for end in link["ends"] if end["body"] is None]
+    if fixed:
+        high = max(float(np.max(x @ up)) for _, x, _ in poses.values())
+        low = min(low, *fixed) - 0.15 * (max(high, *fixed) - min(low, *fixed))
+    return {"normal": up.tolist(), "height": float(f"{low:.6g}")}
