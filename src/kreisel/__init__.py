@@ -20,6 +20,8 @@ from kreisel.mechanics import (
     Force,
     Frame,
     Friction,
+    Hamiltonian,
+    JointFriction,
     Load,
     Mechanism,
     Pfaffian,
@@ -29,15 +31,15 @@ from kreisel.mechanics import (
     System,
     TorsionSpring,
 )
-from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, RATTLie, SHAKELie
+from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, Midpoint, RATTLie, SHAKELie
 
 if TYPE_CHECKING:
-    from kreisel.simulate import InconsistentStart, Newton, Solution, State, Status, When, load, simulate
+    from kreisel.simulate import InconsistentStart, Newton, Solution, State, Status, When, load, random_steps, simulate
 
 __version__ = "0.1.0"
 
 # The driver brings in Numba, which takes a third of a second: only when something is simulated.
-_LATER = ("InconsistentStart", "Newton", "Solution", "State", "Status", "When", "load", "simulate")
+_LATER = ("InconsistentStart", "Newton", "Solution", "State", "Status", "When", "load", "random_steps", "simulate")
 
 
 def __getattr__(name: str) -> Any:
@@ -70,9 +72,12 @@ __all__ = [
     "Friction",
     "GeneralizedAlpha",
     "Group",
+    "Hamiltonian",
     "InconsistentStart",
+    "JointFriction",
     "Load",
     "Mechanism",
+    "Midpoint",
     "Newton",
     "Pfaffian",
     "Potential",
@@ -93,5 +98,6 @@ __all__ = [
     "embedding_norm",
     "load",
     "models",
+    "random_steps",
     "simulate",
 ]

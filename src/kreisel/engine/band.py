@@ -9,6 +9,10 @@ The rules for pivots are those of :mod:`kreisel.engine.dense`, and the rows are 
 
 from __future__ import annotations
 
+from typing import Any
+
+from numba import carray
+
 from kreisel.engine import native
 from kreisel.engine.dense import NOT_FINITE, PIVOT, SINGULAR, padded
 from kreisel.engine.native import compiled
@@ -158,3 +162,36 @@ def plan(origin: Integers, place: Integers, rows: Integers, cols: Integers) -> S
         fill=n * (below + above + 1),
         flops=2 * n * below * (above + 1),
     )
+
+
+# The same by address (kreisel.engine.native.exported): pointers, then lengths. Flags come from the lengths, so that Numba does not make a
+# copy of everything for each value of a constant.
+META_LENGTH = 12
+
+
+def factor_entry(
+    meta: Any, tables: Any, A: Any, work: Any, piv: Any, b: Any, n_tables: int, n_values: int, n_work: int, n_pivots: int, n_b: int
+) -> int:
+    meta, tables, A = carray(meta, META_LENGTH), carray(tables, n_tables), carray(A, n_values)
+    work, piv, b = carray(work, n_work), carray(piv, n_pivots), carray(b, n_b)
+    return factor(meta, tables, A, work, piv, b, n_values < 0)
+
+
+def solve_entry(
+    meta: Any, tables: Any, A: Any, work: Any, piv: Any, b: Any, n_tables: int, n_values: int, n_work: int, n_pivots: int, n_b: int
+) -> int:
+    meta, tables, A = carray(meta, META_LENGTH), carray(tables, n_tables), carray(A, n_values)
+    work, piv, b = carray(work, n_work), carray(piv, n_pivots), carray(b, n_b)
+    solve(meta, work, piv, b, n_values < 0)
+    return 0
+
+
+def factor_solve_entry(
+    meta: Any, tables: Any, A: Any, work: Any, piv: Any, b: Any, n_tables: int, n_values: int, n_work: int, n_pivots: int, n_b: int
+) -> int:
+    meta, tables, A = carray(meta, META_LENGTH), carray(tables, n_tables), carray(A, n_values)
+    work, piv, b = carray(work, n_work), carray(piv, n_pivots), carray(b, n_b)
+    code = factor(meta, tables, A, work, piv, b, n_values >= 0)
+    if code == 0:
+        solve(meta, work, piv, b, n_values >= 0)
+    return code

@@ -1,8 +1,8 @@
 """The generic driver: time steps of any method on any system, at the speed of machine code.
 
-It knows neither model nor method. One flat vector S holds the step h, the time t, the states, the parameters and the unknowns; every operation (first guess, residual, matrix,
-update) is a row of a table: gather numbers from S by index, call a kernel by address, scatter the results by index into S, the residual or the matrix. The
-tables are built and checked once (:mod:`kreisel.simulate.program`).
+It knows neither model nor method. One flat vector S holds the step h, the time t, a count of iterations, the states, the parameters and the unknowns; every
+operation (first guess, residual, matrix, update) is a row of a table: gather numbers from S by index, call a kernel by address, scatter the
+results by index into S, the residual or the matrix. The tables are built and checked once (:mod:`kreisel.simulation.program`).
 
 Indices into the tables are named below; all tables are int64.
 """
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-
 from kreisel.engine import linear
 from kreisel.engine.native import compiled, run
 
@@ -21,8 +20,8 @@ from kreisel.engine.native import compiled, run
 ADDRESS, BLOCKS, N_IN, GATHER, N_FIRST, SCATTER_FIRST, N_SECOND, SCATTER_SECOND, TO_STATE = range(9)
 OPERATION_COLUMNS = 9
 
-# Columns of the table of stages. Operations of a stage: GUESS to CONSTANT_ROWS make the first guess, from there to RESIDUAL the rows free of unknowns, to MATRIX the other rows, to UPDATE
-# rows and matrix together, to END the update.
+# Columns of the table of stages. Operations of a stage: GUESS to CONSTANT_ROWS make the first guess, from there to RESIDUAL the rows free of
+# unknowns, to MATRIX the other rows, to UPDATE rows and matrix together, to END the update.
 UNKNOWNS, FIRST_UNKNOWN, IS_LINEAR, IS_CONSTANT, GUESS, CONSTANT_ROWS, RESIDUAL, MATRIX, UPDATE, END = range(10)
 META, TABLES, TABLES_END, VALUES, VALUES_END, WORK, WORK_END, PIVOTS, PIVOTS_END = range(10, 19)
 STAGE_COLUMNS = 19
@@ -100,10 +99,11 @@ def drive(
     stats: Any,
     failure: Any,
 ) -> int:
-    """Steps begin to end of the sequence (hs, ts). -> how it ended; on failure S holds the last good state, ``failure`` the step, stage and column.
+    """Steps begin to end of the sequence (hs, ts). -> how it ended; on failure S holds the last good state, ``failure`` step, stage, column.
 
-    ``tolerances``: rows atol, rtol per unknown. ``have``: per stage, whether ``work`` holds a usable factorisation. ``watch``: operations first to last that evaluate event
-    functions, first place of their values in S, and their number; the run stops after a step in which one changes its sign.
+    ``tolerances``: rows atol, rtol per unknown. ``have``: per stage, whether ``work`` holds a factorisation. ``watch``: operations first
+    to last that evaluate event functions, first place of their values in S, and their number; the run stops after a step in which one
+    changes its sign.
     """
     mode, max_iterations, rms, slow = int(options[MODE]), int(options[MAX_ITERATIONS]), options[USE_RMS] > 0, options[SLOW]
     inexact = options[INEXACT] > 0
@@ -115,6 +115,7 @@ def drive(
         S[0], S[1] = h, ts[step]
         for i in range(n_state):
             backup[i] = S[i]
+        S[2] = 0.0  # counts the iterations of the step
         if events:
             apply(ops, watch[0], watch[1], S, gather, scatter, x, y, S, S, False)
             for i in range(events):
@@ -135,6 +136,7 @@ def drive(
             refresh = have[s] == 0 or (mode != FROZEN and not constant)
             old, converged, code = -1.0, False, NOT_CONVERGED
             for iteration in range(max_iterations):
+                S[2] += 1.0
                 for i in range(n + 1):
                     r[i] = r0[i]
                 fresh = refresh

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,11 @@ from kreisel.symbolic import machine
 __all__ = ["NOT_FINITE", "NO_ROOM", "SINGULAR", "Plan", "factor", "factor_solve", "plan", "solve"]
 
 # In meta, of this length.
-META = 9
+META = 12
 KIND = 0
 DENSE, BAND, SPARSE = range(3)
-# In meta of a dense matrix: addresses.
-FACTOR, SOLVE, FACTOR_SOLVE = 1, 2, 3
+# Addresses. The solvers are called by address, so that only those in use are compiled.
+FACTOR, SOLVE, FACTOR_SOLVE = 9, 10, 11
 
 #: The most unknowns that a dense solver is compiled for; more would take seconds to compile, and gain little.
 LARGEST_DENSE = 24
@@ -148,7 +149,7 @@ def plan(n: int, rows: ArrayLike, cols: ArrayLike, blocks: ArrayLike, solver: st
         solver=name,
         order=order,
         place=_inverse(order),
-        meta=np.array([kind, *storage.meta] + [0] * (META - 1 - len(storage.meta)), dtype=np.int64),
+        meta=_meta(kind, storage),
         tables=storage.tables,
         n_values=storage.values + 1,
         n_work=storage.work,
@@ -197,15 +198,40 @@ def _inverse(order: Integers) -> Integers:
     return place
 
 
+def _meta(kind: int, storage: Storage) -> Integers:
+    meta = np.zeros(META, dtype=np.int64)
+    meta[KIND] = kind
+    if kind == DENSE:
+        meta[FACTOR : FACTOR_SOLVE + 1] = storage.meta
+    else:
+        meta[1 : 1 + len(storage.meta)] = storage.meta
+        meta[FACTOR : FACTOR_SOLVE + 1] = _routines(kind)
+    return meta
+
+
+@cache
+def _routines(kind: int) -> tuple[int, int, int]:
+    """Addresses of factor, solve and factor_solve."""
+    entries = (band.factor_entry, band.solve_entry, band.factor_solve_entry)
+    if kind == SPARSE:
+        entries = (sparse.factor_entry, sparse.solve_entry, sparse.factor_solve_entry)
+    a, b, c = (native.exported(entry, "iixxixnnnnn") for entry in entries)
+    return a, b, c
+
+
+@inlined
+def _call(address: int, meta: Integers, tables: Integers, A: Reals, work: Reals, piv: Integers, b: Reals) -> int:
+    pointers = (meta.ctypes.data, tables.ctypes.data, A.ctypes.data, work.ctypes.data, piv.ctypes.data, b.ctypes.data)
+    return native.call(address, (*pointers, tables.size, A.size, work.size, piv.size, b.size))
+
+
 @inlined
 def factor(meta: Integers, tables: Integers, A: Reals, work: Reals, piv: Integers) -> int:
     """Factorises A, for :func:`solve`; the answer is a code."""
     if meta[KIND] == DENSE:
         code = native.call(meta[FACTOR], (A.ctypes.data, work.ctypes.data, piv.ctypes.data))
         return int(1 + tables[code - 1] if code > 0 else code)
-    if meta[KIND] == BAND:
-        return band.factor(meta, tables, A, work, piv, work, False)
-    return sparse.factor(meta, tables, A, work, piv, work, False)
+    return int(_call(meta[FACTOR], meta, tables, A, work, piv, work))
 
 
 @inlined
@@ -213,10 +239,8 @@ def solve(meta: Integers, tables: Integers, A: Reals, work: Reals, piv: Integers
     """Solves A x = b in place, after :func:`factor` answered with 0."""
     if meta[KIND] == DENSE:
         native.call(meta[SOLVE], (work.ctypes.data, piv.ctypes.data, b.ctypes.data))
-    elif meta[KIND] == BAND:
-        band.solve(meta, work, piv, b, False)
     else:
-        sparse.solve(meta, tables, work, piv, b, False)
+        _call(meta[SOLVE], meta, tables, A, work, piv, b)
 
 
 @inlined
@@ -225,12 +249,4 @@ def factor_solve(meta: Integers, tables: Integers, A: Reals, work: Reals, piv: I
     if meta[KIND] == DENSE:
         code = native.call(meta[FACTOR_SOLVE], (A.ctypes.data, work.ctypes.data, piv.ctypes.data, b.ctypes.data))
         return int(1 + tables[code - 1] if code > 0 else code)
-    if meta[KIND] == BAND:
-        code = band.factor(meta, tables, A, work, piv, b, True)
-        if code == 0:
-            band.solve(meta, work, piv, b, True)
-        return code
-    code = sparse.factor(meta, tables, A, work, piv, b, True)
-    if code == 0:
-        sparse.solve(meta, tables, work, piv, b, True)
-    return code
+    return int(_call(meta[FACTOR_SOLVE], meta, tables, A, work, piv, b))

@@ -18,6 +18,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -71,6 +72,24 @@ def compiled(function: _Function) -> _Function:
 def inlined(function: _Function) -> _Function:
     """Compiles a function with Numba as a part of its callers: for a few lines that a call would cost more than."""
     return _compile(function, inline="always")
+
+
+def exported(function: Callable[..., Any], arguments: str) -> int:
+    """Address of a compiled function for :func:`call`, kept on disk like others.
+
+    ``arguments``: a letter for each, "i" for a pointer to int64, "x" for one to float64, "n" for an int64. The answer is an int64. Callers
+    that know only the address need not be compiled together with the function, nor is it compiled before it is used.
+    """
+    kinds = {"i": types.CPointer(types.int64), "x": types.CPointer(types.float64), "n": types.int64}
+    made = CFunc(function, (tuple(kinds[a] for a in arguments), types.int64), {}, {"error_model": "numpy"})
+    made.enable_caching()
+    _kept(made)
+    made.compile()
+    _exports.append(made)
+    return int(made.address)
+
+
+_exports: list[Any] = []  # as lasting as the addresses
 
 
 def _instruction(write: Callable[..., Any]) -> Any:

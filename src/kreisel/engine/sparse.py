@@ -24,8 +24,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numba import carray
 
 from kreisel.engine import dense, native
 from kreisel.engine.dense import DELAY, NOT_FINITE, PIVOT, SINGULAR, padded
@@ -400,3 +402,36 @@ def _routines(shapes: Sequence[tuple[int, int, bool]]) -> list[tuple[int, int, i
             if weight >= enough and p <= LARGEST_OWN and p + b <= LARGEST:
                 found[p, b, leaf] = dense.routine("front", p, b, leaf), dense.routine("forward", p, b), dense.routine("backward", p, b)
     return [found.get(shape, (0, 0, 0)) for shape in shapes]
+
+
+# The same by address (kreisel.engine.native.exported): pointers, then lengths. Flags come from the lengths, so that Numba does not make a
+# copy of everything for each value of a constant.
+META_LENGTH = 12
+
+
+def factor_entry(
+    meta: Any, tables: Any, A: Any, work: Any, piv: Any, b: Any, n_tables: int, n_values: int, n_work: int, n_pivots: int, n_b: int
+) -> int:
+    meta, tables, A = carray(meta, META_LENGTH), carray(tables, n_tables), carray(A, n_values)
+    work, piv, b = carray(work, n_work), carray(piv, n_pivots), carray(b, n_b)
+    return factor(meta, tables, A, work, piv, b, n_values < 0)
+
+
+def solve_entry(
+    meta: Any, tables: Any, A: Any, work: Any, piv: Any, b: Any, n_tables: int, n_values: int, n_work: int, n_pivots: int, n_b: int
+) -> int:
+    meta, tables, A = carray(meta, META_LENGTH), carray(tables, n_tables), carray(A, n_values)
+    work, piv, b = carray(work, n_work), carray(piv, n_pivots), carray(b, n_b)
+    solve(meta, tables, work, piv, b, n_values < 0)
+    return 0
+
+
+def factor_solve_entry(
+    meta: Any, tables: Any, A: Any, work: Any, piv: Any, b: Any, n_tables: int, n_values: int, n_work: int, n_pivots: int, n_b: int
+) -> int:
+    meta, tables, A = carray(meta, META_LENGTH), carray(tables, n_tables), carray(A, n_values)
+    work, piv, b = carray(work, n_work), carray(piv, n_pivots), carray(b, n_b)
+    code = factor(meta, tables, A, work, piv, b, n_values >= 0)
+    if code == 0:
+        solve(meta, tables, work, piv, b, n_values >= 0)
+    return code

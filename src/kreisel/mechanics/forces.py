@@ -196,6 +196,20 @@ class Friction(Element):
         return -(p.c * ca.dot(body.velocity, motion.velocity) if moves else 0) - (p.d * ca.dot(body.omega, motion.omega) if turns else 0)
 
 
+class JointFriction(Element):
+    """Viscous friction in a joint of two bodies: moment -d (omega_b - omega_a), with the angular velocities in space axes."""
+
+    dissipative = True
+
+    def __init__(self, a: str, b: str, damping: float, name: str = "") -> None:
+        super().__init__(name or f"friction between {a} and {b}", a, b)
+        self.parameters = {"d": np.array([damping], dtype=float)}
+
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:  # type: ignore[override]
+        (a, b), (u, v) = frames, virtual
+        return -p.d * ca.dot(b.space_omega - a.space_omega, v.space_omega - u.space_omega)
+
+
 class Potential(Element):
     """A potential energy of one's own: a function of one frame per body.
 

@@ -4,7 +4,8 @@ from kreisel.methods.alpha import GeneralizedAlpha
 from kreisel.methods.base import Method
 from kreisel.methods.blie import BLieDF
 from kreisel.methods.composition import Composition
+from kreisel.methods.midpoint import Midpoint
 from kreisel.methods.rattlie import RATTLie
 from kreisel.methods.shake import SHAKELie
 
-__all__ = ["BLieDF", "Composition", "GeneralizedAlpha", "Method", "RATTLie", "SHAKELie"]
+__all__ = ["BLieDF", "Composition", "GeneralizedAlpha", "Method", "Midpoint", "RATTLie", "SHAKELie"]

@@ -162,6 +162,14 @@ class Elements:
                 out[i] += F
         return out
 
+    def energy(self, t: ca.SX, q: Columns, v: Columns) -> ca.SX:
+        """The sum of the potentials; of a Hamiltonian system all of the energy, v being the momenta."""
+        total = ca.SX(0)
+        for m in self.members:
+            if m.element.potential is not None:
+                total += m.element.potential(m.parameters, t, *self._frames(m, q, v))
+        return total
+
     def constraint(self, t: ca.SX, q: Columns) -> ca.SX:
         """Phi."""
         return ca.vertcat(ca.SX(0, 1), *(phi for _, phi in self._constraints(t, q)))
@@ -313,6 +321,8 @@ class Method:
     #: Order of convergence in q and v, and in the multipliers that ``sol.lam`` gives.
     order = 2
     order_multipliers = 2
+    #: Whether it is for Hamiltonian systems (and only for those).
+    hamiltonian: ClassVar[bool] = False
     #: A step with -h undoes a step with h.
     symmetric: ClassVar[bool] = False
     #: Variable steps keep the order.

@@ -5,12 +5,12 @@ from types import ModuleType
 from typing import Any
 
 from kreisel.simulate.newton import Newton
-from kreisel.simulate.run import When, simulate
+from kreisel.simulate.run import When, random_steps, simulate
 from kreisel.simulate.solution import Solution, State
 from kreisel.simulate.status import InconsistentStart, Statistics, Status
 from kreisel.simulate.storage import load
 
-__all__ = ["InconsistentStart", "Newton", "Solution", "State", "Statistics", "Status", "When", "load", "simulate"]
+__all__ = ["InconsistentStart", "Newton", "Solution", "State", "Statistics", "Status", "When", "load", "random_steps", "simulate"]
 
 
 class _Callable(ModuleType):

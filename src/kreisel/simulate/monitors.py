@@ -80,14 +80,6 @@ def _kinetic(e: Any) -> ca.SX:
     return sum((ca.dot(v_i, p) / 2 for v_i, p in zip(v, e.momentum(v), strict=True)), start=ca.SX(0))
 
 
-def _potential(e: Any) -> ca.SX:
-    total = ca.SX(0)
-    for m in e.members:
-        if m.element.potential is not None:
-            total += m.element.potential(m.parameters, e.t, *e._frames(m, e.q, e.get("v")))
-    return total
-
-
 def _power(e: Any, dissipative: bool) -> ca.SX:
     total = ca.SX(0)
     for m in e.members:
@@ -108,7 +100,7 @@ def _momenta(e: Any) -> ca.SX:
 
 _QUANTITIES = {
     "kinetic": _kinetic,
-    "potential": _potential,
+    "potential": lambda e: e.energy(e.t, e.q, e.get("v")),
     "work": lambda e: _power(e, dissipative=False),
     "loss": lambda e: _power(e, dissipative=True),
     "momenta": _momenta,

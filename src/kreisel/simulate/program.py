@@ -28,7 +28,7 @@ SMALL = 24
 #: Instances per kernel call, at most.
 LANES = 8
 
-H, T = 0, 1  # places of the step and the time in S
+H, T, COUNT = 0, 1, 2  # places of the step, the time and the count of Newton iterations in S
 
 
 class Layout:
@@ -36,7 +36,7 @@ class Layout:
 
     def __init__(self, system: System, method: Method) -> None:
         self.system, self.method = system, method
-        at = 2
+        at = 3
         self.nodes: list[dict[str, int]] = []
         for node in system.nodes:
             places = {"q": at}

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kreisel.engine import driver
+from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
 from kreisel.methods import Method, RATTLie
 from kreisel.methods.base import Accelerations, ProjectPosition, ProjectVelocity
@@ -91,6 +92,8 @@ def simulate(
     if not isinstance(method, Method):
         raise TypeError(f"method must be a method such as kr.RATTLie(), got {method!r}")
     reason = method.refuse(system)
+    if isinstance(system, Hamiltonian) != method.hamiltonian:
+        reason = "it is for Hamiltonian systems" if method.hamiltonian else "a Hamiltonian system has momenta instead of velocities; kr.Midpoint() fits"
     if reason:
         raise ValueError(f"{method} does not fit this system: {reason}")
     outer, ts_outer = steps_of(until, step)
@@ -140,6 +143,26 @@ def steps_of(until: float, step: float | ArrayLike) -> tuple[Array, Array]:
     if h.ndim != 1 or abs(h.sum() - until) > 1e-9 * until:
         raise ValueError(f"the sequence of steps must add up to until = {until}, it adds up to {h.sum()}")
     return h, np.concatenate([[0.0], np.cumsum(h)])
+
+
+def random_steps(until: float, largest: float, seed: int = 26031990) -> Array:
+    """A random sequence of steps in [largest/4, largest] that add up to ``until``; the last two are equal.
+
+    Each step is the one before it times a random number in [1/2, 3/2], drawn again while out of range (the grid of Hante, Remark 5.11).
+
+    >>> h = random_steps(1.0, 0.01)
+    >>> float(h.sum().round(12)), bool(h.max() <= 0.01)
+    (1.0, True)
+    """
+    if not 0 < 4 * largest <= until:
+        raise ValueError(f"largest must lie in (0, until/4], got {largest} with until = {until}")
+    rng, steps, h, left = np.random.default_rng(seed), [], 0.75 * largest, until
+    while left > 2 * largest:
+        steps.append(h)
+        left -= h
+        low, high = max(0.5, largest / (4 * h)), min(1.5, largest / h)
+        h *= rng.uniform(low, high)
+    return np.array([*steps, left / 2, left / 2])
 
 
 def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: float, newton: Newton) -> Array:

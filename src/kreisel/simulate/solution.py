@@ -14,7 +14,7 @@ from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
 from kreisel.simulate.monitors import Monitors
-from kreisel.simulate.program import T, Layout
+from kreisel.simulate.program import COUNT, T, Layout
 from kreisel.simulate.status import Statistics, Status
 
 Array = NDArray[np.float64]
@@ -240,6 +240,11 @@ class Solution:
         """Largest violation of the constraints on velocities (hidden and nonholonomic ones), per time."""
         rates = [self._monitors.rows(name, self._seen) for name in ("constraint_rate", "pfaffian")]
         return np.max(np.abs(np.concatenate(rates, axis=1)), axis=1, initial=0.0)
+
+    @property
+    def newton_iterations(self) -> Array:
+        """Newton iterations of the step that led to each recorded time, over all its stages."""
+        return self._records[:, COUNT]
 
     # In between
 

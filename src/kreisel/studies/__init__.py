@@ -16,4 +16,4 @@ def reproduce(name: str, **options: Any) -> Result:
     return find(name)(**options)
 
 
-__all__ = ["STUDIES", "Result", "Study", "group_accuracy", "extended_top", "find", "heavy_top", "reproduce", "rolling_disk", "study"]
+__all__ = ["STUDIES", "Result", "Study", "extended_top", "find", "group_accuracy", "heavy_top", "reproduce", "rolling_disk", "study"]

@@ -2,9 +2,10 @@
 
 A study reproduces an experiment of a publication: a function of keyword options that runs it and gives a :class:`Result`. To add one,
 
-1. write a function with keyword options, named as the parameters of the model and the method and with the values of the source as defaults, at a size that runs in
-   seconds; its first line says what is shown;
-2. let it return ``Result(numbers, arrays, draw)``: named plain numbers (and lists and dictionaries of them), arrays, and a function that draws on a figure;
+1. write a function with keyword options, named as the parameters of the model and the method and with the values of the source as
+   defaults, at a size that runs in seconds; its first line says what is shown;
+2. let it return ``Result(numbers, arrays, draw)``: named plain numbers (and lists and dictionaries of them), arrays, and a function that
+   draws on a figure;
 3. put ``@study("author/name", source="where it stands")`` above it, and import its file in ``kreisel.studies``;
 4. hold its numbers against the source in ``tests/verification``.
 """
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What a study found: ``numbers`` by name (plain, ready for JSON), ``arrays`` by name, and how to ``draw`` them on a matplotlib figure."""
+    """What a study found: ``numbers`` by name (plain, ready for JSON), ``arrays`` by name, and how to ``draw`` them on a figure."""
 
     numbers: dict[str, Any]
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
@@ -58,6 +59,8 @@ class Study:
     name: str
     source: str
     function: Callable[..., Result]
+    #: Names of further options: the parameters of the model, and of methods.
+    further: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -70,30 +73,48 @@ class Study:
         parameters = inspect.signature(self.function).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
 
-    @property
-    def open_ended(self) -> bool:
-        """Whether there are further options: the parameters of the model and of the method."""
-        return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(self.function).parameters.values())
-
     def __call__(self, **options: Any) -> Result:
-        if not self.open_ended:
-            check_names(options, self.options, f"{self.name} has no option")
-        return self.function(**options)
+        check_names(options, dict.fromkeys([*self.options, *self.further]), f"{self.name} has no option")
+        return self.function(**{name: fitting(name, value, self.options.get(name)) for name, value in options.items()})
+
+
+def fitting(name: str, value: Any, default: Any) -> Any:
+    """The value of an option, if it is of the kind of its default."""
+    if default is None or value is None or isinstance(value, np.ndarray):
+        return value
+    if isinstance(default, tuple) and default:
+        several = list(value) if isinstance(value, list | tuple) else [value]
+        if not several:
+            raise ValueError(f"{name} must not be empty")
+        values = tuple(fitting(name, v, default if isinstance(v, list | tuple) else default[0]) for v in several)
+        return values if isinstance(value, list | tuple) else values[0]
+    if isinstance(default, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
+            raise ValueError(f"{name} must be a number, got {value!r}")
+        if isinstance(default, int) and value != int(value):
+            raise ValueError(f"{name} must be a whole number, got {value!r}")
+        return type(default)(value)
+    if isinstance(default, str) and isinstance(value, int | float | list | tuple):
+        raise ValueError(f"{name} must be a word, got {value!r}")
+    return value
 
 
 STUDIES: dict[str, Study] = {}
 
 
-def study(name: str, source: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Registers a function as a study. Its result then carries name, source and options."""
+def study(name: str, source: str, further: Iterable[str] = ()) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Registers a function as a study.
+
+    Its result then carries name, source and options. ``further``: what it takes besides its named options.
+    """
 
     def register(function: Callable[..., Result]) -> Callable[..., Result]:
         @wraps(function)
         def run(**options: Any) -> Result:
-            defaults = {k: v for k, v in Study(name, source, function).options.items()}
+            defaults = STUDIES[name].options
             return replace(function(**options), name=name, source=source, options=defaults | options)
 
-        STUDIES[name] = Study(name, source, run)
+        STUDIES[name] = Study(name, source, run, tuple(further))
         return run
 
     return register
@@ -101,7 +122,7 @@ def study(name: str, source: str) -> Callable[[Callable[..., Result]], Callable[
 
 def find(name: str) -> Study:
     """The study of the given name; if there is none, the error says what exists."""
-    check_names([name], STUDIES, "there is no study")
+    check_names([name], sorted(STUDIES), "there is no study")
     return STUDIES[name]
 
 
@@ -133,7 +154,10 @@ def plain(value: Any) -> Any:
 
 
 def end_of_run(solution: Solution) -> dict[str, Any]:
-    """The key figures of a simulation: where each body is at the end and how fast (velocity as its group has it), energies, constraints, effort."""
+    """The key figures of a simulation.
+
+    Where each body is at the end and how fast (velocity as its group has it), energies, constraints, effort.
+    """
     numbers = solution.summary()
     numbers["message"] = solution.message
     for what in ("position", "rotation", "velocity"):
@@ -154,7 +178,7 @@ def fitted_order(steps: np.ndarray, errors: np.ndarray) -> float:
 
 
 def largest(difference: np.ndarray) -> float:
-    """max over time of the discrete L2 norm sqrt(mean of squares over components) (Hante, section 5.3; the printed norm lacks the square)."""
+    """The largest discrete L2 norm, sqrt(mean of squares), of all times (Hante, section 5.3, where the square is missing in print)."""
     return float(np.sqrt(np.mean(difference**2, axis=1)).max())
 
 

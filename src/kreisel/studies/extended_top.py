@@ -1,8 +1,9 @@
 r"""The extended heavy top of Klemps's thesis: soft spring, stiff spring, and the failure by the jump of the angle (section 5.2).
 
-All runs use the generalized-alpha method, and the linear oscillator :math:`J_{11}\ddot x + d\dot x + k x = 0` for comparison. The thesis writes the constraint as X - R^T x = 0, ours has the
-opposite sign, and so have the multipliers; those in the numbers (``multiplier_start``) are converted to the sign of the thesis. The moments of inertia are the
-corrected ones (the thesis interchanges them); ``inertia="printed"`` takes those.
+All runs use the generalized-alpha method, and the linear oscillator :math:`J_{11}\ddot x + d\dot x + k x = 0` for comparison. The thesis
+writes the constraint as X - R^T x = 0, ours has the opposite sign, and so have the multipliers; those in the numbers
+(``multiplier_start``) are converted to the sign of the thesis. The moments of inertia are the corrected ones (the thesis interchanges
+them); ``inertia="printed"`` takes those.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.methods import GeneralizedAlpha
-from kreisel.models import extended_top, oscillator
+from kreisel.models import oscillator
 from kreisel.studies.base import Result, end_of_run, study
 from kreisel.studies.words import model_of
 
@@ -28,7 +29,7 @@ Array = NDArray[np.float64]
 #: Moment of inertia about the axis of the top, the mass of the oscillator.
 J11 = 0.46875
 GAMMA = -19 * pi / 40
-NAMES = {"SO3": "SO(3)", "SE3": "SE(3)", "SO3xR3": "R³ × SO(3)"}
+NAMES = {"SO3": "SO(3)", "SE3": "SE(3)", "SO3xR3": r"R³ $\times$ SO(3)"}
 
 
 def listed(value: Any) -> list[Any]:
@@ -86,8 +87,9 @@ def soft_spring(
 ) -> Result:
     """With a soft spring the angle about the axis follows a linear oscillator, and friction lets the energy fall at every step.
 
-    The dampings of the thesis are lost, but for the 0 of Figure 5.1. ``alpha_middle``, ``alpha_end``: the angle at half of the time and at the end; ``difference``: largest distance
-    from the oscillator; ``energy_increase``: largest change of the energy in a step. The end of the last run stands at the top of the numbers.
+    The dampings of the thesis are lost, but for the 0 of Figure 5.1. ``alpha_middle``, ``alpha_end``: the angle at half of the time and
+    at the end; ``difference``: largest distance from the oscillator; ``energy_increase``: largest change of the energy in a step. The end
+    of the last run stands at the top of the numbers.
     """
     newton = newton_of_thesis(atol, rtol, max_iterations, start)
     dampings = [float(d) for d in listed(damping)]
@@ -134,7 +136,7 @@ def soft_spring(
             c.plot(t, arrays[f"omega_{value:g}"][:, 1], color=f"C{k}")
             c.plot(t, arrays[f"omega_{value:g}"][:, 2], color=f"C{k}", linestyle="--")
             d.plot(t, arrays[f"energy_{value:g}"], color=f"C{k}")
-        a.set(ylabel="angle α in rad")
+        a.set(ylabel=r"angle $\alpha$ in rad")
         b.set(ylabel="Ω₁ in rad/s")
         c.set(xlabel="t in s", ylabel="Ω₂ (solid), Ω₃ (dashed) in rad/s")
         d.set(xlabel="t in s", ylabel="energy in J")
@@ -171,10 +173,11 @@ def stiff_spring(
 ) -> Result:
     """With a stiff spring SO(3) and SE(3) give the same motion, and R^3 x SO(3) other, larger, accelerations across the axis.
 
-    As printed (alpha = -19 pi/20 and the extrapolated first guess) no run succeeds: the first guess turns the top by 31.8 rad. Two repairs: Newton starts from the last
-    configuration (``zero_start``); or alpha = pi/20, within the range the thesis states elsewhere (``small_angle``). If ``alpha`` or ``start`` is given, that case is run alone (``given``).
-    Per run: energies, largest accelerations across the axis, largest increase of the energy in a step, and of the modified energy
-    E + h^2 (beta - gamma/2) a.M a/2 of Erlicher et al. The end of the last run stands at the top of the numbers.
+    As printed (alpha = -19 pi/20 and the extrapolated first guess) no run succeeds: the first guess turns the top by 31.8 rad. Two
+    repairs: Newton starts from the last configuration (``zero_start``); or alpha = pi/20, within the range the thesis states elsewhere
+    (``small_angle``). If ``alpha`` or ``start`` is given, that case is run alone (``given``). Per run: energies, largest accelerations
+    across the axis, largest increase of the energy in a step, and of the modified energy E + h^2 (beta - gamma/2) a.M a/2 of Erlicher et
+    al. The end of the last run stands at the top of the numbers.
     """
     cases = {name: CASES[name] for name in ("zero_start", "small_angle")}
     if alpha is not None or start is not None:
@@ -187,7 +190,15 @@ def stiff_spring(
         newton = newton_of_thesis(atol, rtol, max_iterations, str(options["start"]))
         for d in listed(damping):
             for f in listed(formulation):
-                model = {"stiffness": stiffness, "alpha": options["alpha"], "gamma": gamma, "formulation": f, "inertia": inertia, "angle": angle, "damping": float(d)}
+                model = {
+                    "stiffness": stiffness,
+                    "alpha": options["alpha"],
+                    "gamma": gamma,
+                    "formulation": f,
+                    "inertia": inertia,
+                    "angle": angle,
+                    "damping": float(d),
+                }
                 top, x = compared(model, step, t_end, rho_inf, newton)
                 E, modified = top.energy, top.energy + modification(top, method, step)
                 key = f"{case}, {f}, d = {d:g}"
@@ -262,8 +273,9 @@ def angle_wrap(
 
     .. math:: h_c = \sqrt{2 J_{11} (1 + \pi/|\alpha|)/k} .
 
-    For each ``alpha`` one step with 0.999 h_c and 1.001 h_c: status and distance of the angle from the oscillator. Then, for the first of them, the run with ``step`` up to
-    ``t_end``, as printed, and with two cures: first guess "zero", and the angle "unwrapped". The end of the run as printed stands at the top of the numbers.
+    For each ``alpha`` one step with 0.999 h_c and 1.001 h_c: status and distance of the angle from the oscillator. Then, for the first of
+    them, the run with ``step`` up to ``t_end``, as printed, and with two cures: first guess "zero", and the angle "unwrapped". The end of
+    the run as printed stands at the top of the numbers.
     """
     angles = [float(a) for a in listed(alpha)]
     common = {"stiffness": stiffness, "damping": damping, "gamma": gamma, "formulation": formulation, "inertia": inertia}
@@ -280,7 +292,11 @@ def angle_wrap(
         brackets.append(row)
     numbers: dict[str, Any] = {"brackets": brackets, "critical_step": [row["critical_step"] for row in brackets], "runs": {}}
     arrays: dict[str, Array] = {}
-    for name, start, angle in (("printed", "extrapolated", "wrapped"), ("zero_start", "zero", "wrapped"), ("unwrapped", "extrapolated", "unwrapped")):
+    for name, start, angle in (
+        ("printed", "extrapolated", "wrapped"),
+        ("zero_start", "zero", "wrapped"),
+        ("unwrapped", "extrapolated", "unwrapped"),
+    ):
         newton = newton_of_thesis(atol, rtol, max_iterations, start)
         top, x = compared(common | {"alpha": angles[0], "angle": angle}, step, t_end, rho_inf, newton)
         # Distance on the circle: the unwrapped spring may turn the top a full turn without harm.
@@ -299,7 +315,7 @@ def angle_wrap(
             right.semilogy(arrays[f"t_{name}"], arrays[f"energy_{name}"] + 147.15, line, color=color, label=labels[name])
         some = arrays["t_unwrapped"] <= min(1.0, t_end)
         left.plot(arrays["t_unwrapped"][some], arrays["oscillator"][some], "k:", label="oscillator")
-        left.set(xlabel="t in s", ylabel="angle α in rad", title=f"h = {step:g} s, h_c = {brackets[0]['critical_step']:.4g} s")
+        left.set(xlabel="t in s", ylabel=r"angle $\alpha$ in rad", title=f"h = {step:g} s, h_c = {brackets[0]['critical_step']:.4g} s")
         right.set(xlabel="t in s", ylabel="energy above its minimum in J", title="energy")
         left.legend(fontsize=8)
         right.legend(fontsize=8)

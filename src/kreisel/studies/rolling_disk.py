@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.studies.base import Result, end_of_run, fitted_order, largest, study
-from kreisel.studies.words import model_of
+from kreisel.studies.words import further, model_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,13 +28,16 @@ def seen(solution: Solution, every: int) -> dict[str, Array]:
     return {"q": solution.q[::every], "v": solution.v[::every], "lam": lam[::every], "mu": mu[::every]}
 
 
-@study("hante/rolling-disk", source="Hante, Remark 5.8, Figure 11")
-def rolling_disk(*, steps: int = 4096, halvings: int = 4, refinement: int = 8, t_end: float = 2.0, formulation: str = "S3R3", **parameters: Any) -> Result:
+@study("hante/rolling-disk", source="Hante, Remark 5.8, Figure 11", further=further("rolling_disk"))
+def rolling_disk(
+    *, steps: int = 4096, halvings: int = 4, refinement: int = 8, t_end: float = 2.0, formulation: str = "S3R3", **parameters: Any
+) -> Result:
     """Nonholonomic RATTLie is of order 2 in q, v, lam and mu, and keeps contact and rolling to round-off.
 
-    ``steps``: of the finest run; the others have half as many, a quarter, ..., ``halvings`` times. The reference is RATTLie itself with ``refinement`` times as many. The thesis:
-    h = 2^-8 to 2^-21 with the reference 2^-21, t_end = 2. Errors are taken at 256 times, in the numbers of the formulation (S3R3: quaternion and position).
-    The shorter the reference's step, the less it bends the orders: a refinement r makes the last error too small by 1/r^2. Further options: the parameters of the model.
+    ``steps``: of the finest run; the others have half as many, a quarter, ..., ``halvings`` times. The reference is RATTLie itself with
+    ``refinement`` times as many. The thesis: h = 2^-8 to 2^-21 with the reference 2^-21, t_end = 2. Errors are taken at 256 times, in the
+    numbers of the formulation (S3R3: quaternion and position). The shorter the reference's step, the less it bends the orders: a
+    refinement r makes the last error too small by 1/r^2. Further options: the parameters of the model.
     """
     from kreisel.simulate import simulate
 

@@ -12,7 +12,7 @@ from kreisel import methods, models
 from kreisel.mechanics import System
 from kreisel.mechanics.mechanism import COORDINATES, PIVOT_COORDINATES
 from kreisel.methods import Method
-from kreisel.studies.base import check_names
+from kreisel.studies.base import check_names, fitting
 
 METHODS: dict[str, type[Method]] = {name: getattr(methods, name) for name in methods.__all__ if name != "Method"}
 MODELS: dict[str, Any] = {name: getattr(models, name) for name in models.__all__}
@@ -22,6 +22,12 @@ FORMULATIONS = (*PIVOT_COORDINATES, *COORDINATES)
 def parameters_of(function: Any) -> dict[str, Any]:
     """The parameters of a model or method and their defaults."""
     return {p.name: None if p.default is p.empty else p.default for p in inspect.signature(function).parameters.values()}
+
+
+def further(model: str, methods: bool = False) -> tuple[str, ...]:
+    """The parameters of a model, and if wanted of all methods: what a study takes besides its own options."""
+    of_methods = [name for make in METHODS.values() for name in parameters_of(make)] if methods else []
+    return tuple(dict.fromkeys([*parameters_of(MODELS[model]), *of_methods]))
 
 
 def method_of(words: str | Method, parameters: Mapping[str, Any] | None = None) -> Method:
@@ -54,7 +60,11 @@ def _method(expression: ast.expr, words: str, more: dict[str, Any]) -> Method:
     given |= {str(k.arg): _argument(k.value, words) for k in call.keywords}
     given |= more
     check_names(given, names, f"{call.func.id} has no parameter")
-    return _made(make, call.func.id, given)
+    # A whole number as default may stand beside words: index=3 or "stabilised-2".
+    numbers = {name: default for name, default in parameters_of(make).items() if isinstance(default, float)}
+    method = _made(make, call.func.id, {name: fitting(name, value, numbers.get(name)) for name, value in given.items()})
+    assert isinstance(method, Method)
+    return method
 
 
 def _argument(expression: ast.expr, words: str) -> Any:
@@ -66,8 +76,9 @@ def _argument(expression: ast.expr, words: str) -> Any:
 def model_of(name: str, parameters: Mapping[str, Any]) -> System:
     """A model by its name, with some of its parameters."""
     check_names([name], MODELS, "there is no model")
-    check_names(parameters, parameters_of(MODELS[name]), f"{name} has no parameter")
-    system = _made(MODELS[name], name, dict(parameters))
+    defaults = parameters_of(MODELS[name])
+    check_names(parameters, defaults, f"{name} has no parameter")
+    system = _made(MODELS[name], name, {key: fitting(key, value, defaults[key]) for key, value in parameters.items()})
     assert isinstance(system, System)
     return system
 

@@ -1,7 +1,7 @@
 """Plots of motions over time, and of paths in space.
 
-Every function draws into the given axes, or into those of a new figure, and returns the axes. Nothing is shown or saved, and pyplot is not touched:
-``plot_energy(sol).figure.savefig("energy.png")`` writes a file, ``plot_energy(sol, plt.figure().gca())`` draws for a window.
+Every function draws into the given axes, or into those of a new figure, and returns the axes. Nothing is shown or saved, and pyplot is
+not touched: ``plot_energy(sol).figure.savefig("energy.png")`` writes a file, ``plot_energy(sol, plt.figure().gca())`` draws for a window.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from kreisel.mechanics.node import PointNode
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from mpl_toolkits.mplot3d import Axes3D
 
     from kreisel.simulate import Solution
 
@@ -29,7 +28,8 @@ def plot(
 ) -> list[Any]:
     """Several plots of one motion: one below the other in a new figure, or each in one of the given axes. Returns the axes.
 
-    ``what``: "position", "velocity", "energy", "multipliers", "violation", "path". ``body``: for positions, velocities and paths; the first one by default.
+    ``what``: "position", "velocity", "energy", "multipliers", "violation", "path". ``body``: for positions, velocities and paths; the
+    first one by default.
 
     >>> import kreisel as kr
     >>> sol = kr.simulate(kr.models.heavy_top(), until=0.1, step=1e-3)
@@ -42,9 +42,10 @@ def plot(
             raise ValueError(f"there is no plot '{name}'; there are {', '.join(_PLOTS)}")
     body = sol.system.nodes[0].name if body is None else body
     if axes is None:
-        figure = _figure(height=0.4 + sum(5 if name == "path" else 2.4 for name in what))
-        grid = figure.add_gridspec(len(what), 1, height_ratios=[5 if name == "path" else 2.4 for name in what])
-        axes = [figure.add_subplot(cell, projection="3d" if name == "path" else None) for cell, name in zip(grid, what, strict=True)]
+        heights = [5.0 if name == "path" else 2.4 for name in what]
+        figure = _figure(height=0.4 + sum(heights))
+        grid = figure.add_gridspec(len(what), 1, height_ratios=heights)
+        axes = [figure.add_subplot(grid[i], projection="3d" if name == "path" else None) for i, name in enumerate(what)]
     if len(axes) != len(what):
         raise ValueError(f"{len(what)} plots need as many axes, got {len(axes)}")
     return [_PLOTS[name](sol, body, ax) for name, ax in zip(what, axes, strict=True)]
@@ -60,7 +61,7 @@ def plot_position(sol: Solution, body: str, ax: Axes | None = None) -> Axes:
 
 
 def plot_velocity(sol: Solution, body: str, ax: Axes | None = None) -> Axes:
-    """The velocities of a body over time: angular velocity in body axes, and on a second scale the velocity of the centre of mass in space axes (dashed).
+    """The velocities of a body over time: angular in body axes; dashed, on a second scale, that of the centre of mass in space axes.
 
     Of a point only the latter; of what has no place in space, its velocities. The axes with the first scale are returned.
     """
@@ -75,7 +76,7 @@ def plot_velocity(sol: Solution, body: str, ax: Axes | None = None) -> Axes:
     ax = _lines(ax, sol.t, omega, _numbered(r"\Omega", omega), f"angular velocity of {body} [rad/s]")
     second = _lines(ax.twinx(), sol.t, both[:, 3:], [r"$\dot x$", r"$\dot y$", r"$\dot z$"], f"velocity of {body} [m/s]", style="--")
     second.get_legend().remove()  # type: ignore[union-attr]
-    ax.legend(handles=[*ax.lines, *second.lines], ncols=2)
+    ax.legend(handles=[*ax.lines, *second.lines], ncols=2, fontsize="small")
     return ax
 
 
@@ -88,29 +89,32 @@ def plot_energy(sol: Solution, ax: Axes | None = None, change: bool = False) -> 
 
 
 def plot_multipliers(sol: Solution, ax: Axes | None = None) -> Axes:
-    """The multipliers of all constraints over time: lam of the holonomic, mu of the nonholonomic ones. For lengths as constraints they are forces in newton."""
+    """The multipliers of the holonomic (lambda) and nonholonomic (mu) constraints over time. Of lengths they are forces."""
     both = np.concatenate([sol.lam, sol.mu], axis=1)
-    return _lines(ax, sol.t, both, _numbered(r"\lambda", sol.lam) + _numbered(r"\mu", sol.mu), "multipliers [N per unit of the constraint]")
+    names = _numbered(r"\lambda", sol.lam) + _numbered(r"\mu", sol.mu)
+    return _lines(ax, sol.t, both, names, "multipliers [J per unit of the constraint]")
 
 
 def plot_violation(sol: Solution, ax: Axes | None = None) -> Axes:
     """The largest violation of the constraints, and of those on velocities, over time; on a logarithmic scale, zeros drawn as 1e-18."""
     both = np.stack([sol.constraint_violation, sol.velocity_violation], axis=1)
-    ax = _lines(ax, sol.t, np.maximum(both, 1e-18), ["constraints", "their rates"], "largest violation")
+    ax = _lines(ax, sol.t, np.maximum(both, 1e-18), [f"constraints, {sol.method}", f"their rates, {sol.method}"], "largest violation")
     ax.set_yscale("log")
     return ax
 
 
-def plot_path(sol: Solution, body: str, ax: Axes3D | None = None) -> Axes3D:
-    """The path of a body's centre of mass in space, with a dot at its end; the three axes to one scale."""
+def plot_path(sol: Solution, body: str, ax: Any = None) -> Any:
+    """The path of a body's centre of mass in space, with a dot at its end, in three-dimensional axes of equal scale."""
     x = sol.position(body)
     if ax is None:
         ax = _figure(height=6).add_subplot(projection="3d")
     ax.plot(*x.T, lw=1.2, label=body)
     ax.plot(*x[-1:].T, "o", color=ax.lines[-1].get_color())
-    ax.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
-    ax.set_aspect("equal")
-    ax.locator_params(nbins=5)
+    for name in "xyz":
+        getattr(ax, f"set_{name}label")(f"{name} [m]", labelpad=9)
+    sides = [np.ptp(limits) for limits in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())]
+    ax.set_box_aspect(sides, zoom=0.85)  # else the layout cuts off the labels
+    ax.locator_params(nbins=4)
     return ax
 
 
@@ -140,5 +144,5 @@ def _lines(ax: Axes | None, t: Array, values: Array, names: Sequence[str], label
         ax.plot(t, column, style, lw=1.2, label=name)
     ax.set(xlabel="time [s]", ylabel=label)
     if names:
-        ax.legend()
+        ax.legend(fontsize="small")
     return ax

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -47,12 +48,12 @@ def scene(
 ) -> Path:
     """Writes a motion as one HTML file to look at in a browser; returns its path.
 
-    A body is a disc if two of its moments of inertia are equal, else a box: of the same mass and inertia, evenly filled. Points are dots, joints dots with
-    rods to the centres of mass. ``bodies``: names of those to show; all by default. ``fps``: frames per second of the motion; bodies that turn fast get more,
-    so that slow motion shows how they turn. ``trail``: whether centres of mass leave a trail.
+    A body is a disc if two of its moments of inertia are equal, else a box: evenly filled, of the same mass and inertia. Points are dots,
+    joints dots with rods to the centres of mass. ``bodies``: names of those to show; all by default. ``fps``: frames per second of the
+    motion; if bodies turn fast there are more, so that slow motion shows how they turn. ``trail``: whether centres of mass leave a trail.
 
-    In the browser: drag to turn, wheel or two fingers to zoom, double click for the first view, space to play and stop, arrow keys for single frames. An
-    address that ends in ``#t=0.5`` starts with the moment 0.5 s, standing still.
+    In the browser: drag to turn, with shift to move; wheel or two fingers to zoom; double click for the first view; space to play and stop;
+    arrow keys for single frames. An address that ends in ``#t=0.5`` shows the moment 0.5 s, standing still.
 
     >>> import tempfile
     >>> import kreisel as kr
@@ -64,21 +65,21 @@ def scene(
     data = scene_data(sol, bodies, fps, trail)
     title = title or f"{', '.join(b['name'] for b in data['bodies'][:3])}: {sol.method}"
     data["title"] = title
-    page = files("kreisel.view").joinpath("scene.html").read_text(encoding="utf-8")
     # Within a script element only '<' can do harm: it might begin the tag that ends the element.
     numbers = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    before, between, after = re.split(r"{{title}}|{{data}}", files("kreisel.view").joinpath("scene.html").read_text(encoding="utf-8"))
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page.replace("{{title}}", html.escape(title)).replace("{{data}}", numbers), encoding="utf-8")
+    path.write_text(before + html.escape(title) + between + numbers + after, encoding="utf-8")
     return path
 
 
 def scene_data(sol: Solution, bodies: Iterable[str] | None = None, fps: float = 30, trail: bool = True) -> dict[str, Any]:
     """What a scene shows, as numbers and names.
 
-    ``start``, ``stop``, ``frames``: times of the first and the last frame and their number, evenly spaced. ``bodies``: name, positions ``x`` and quaternions
-    ``q`` (scalar first; none for points) frame after frame, ``shape``, ``radius``. ``links``: joints and springs. ``ground``: normal and height of the plane, or None.
-    ``energy``: at the start, and its change since then per frame. SI units.
+    ``start``, ``stop``, ``frames``: times of the first and the last frame and their number, evenly spaced. ``bodies``: name, positions
+    ``x`` and quaternions ``q`` (scalar first; none for points) frame after frame, ``shape``, ``radius``. ``links``: joints and springs.
+    ``ground``: normal and height of the plane, or None. ``energy``: at the start, and its change since then per frame. SI units.
     """
     if not (np.isfinite(fps) and fps > 0):
         raise ValueError(f"fps must be positive, got {fps}")
@@ -154,7 +155,7 @@ def _frames(node: Node, q: Array, v: Array) -> tuple[Array, Array, Array]:
 
 
 def _times(sol: Solution, shown: list[Node], fps: float) -> Array:
-    """Evenly spaced times from the first to the last of the run: so many that a second has fps of them and no body turns by more than TURN in between."""
+    """Evenly spaced times of the whole run: so many that a second has fps of them and no body turns by more than TURN in between."""
     if len(sol.t) < 2:
         return sol.t
     length = sol.t[-1] - sol.t[0]
@@ -176,7 +177,10 @@ def _quaternions(R: Array) -> Array:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a body looks like: ``kind`` "box", "disc" (axis 3), "axes" or "point"; ``size``: sides in principal axes; ``axes``: those, as columns, in body axes."""
+    """What a body looks like: ``kind`` "box", "disc" (about its third axis), "axes" or "point".
+
+    ``size``: its sides along its principal axes. ``axes``: those, as columns, in body axes.
+    """
 
     kind: str
     size: Array
@@ -190,11 +194,9 @@ class Shape:
     def data(self) -> dict[str, Any]:
         """As numbers for the page, thin sides thickened."""
         size = np.maximum(self.size, THIN * self.size.max())
-        q = _quaternions(self.axes[None])[0]
-        return {
-            "shape": {"kind": self.kind, "size": [float(f"{s:.6g}") for s in size], "q": np.round(q, 6).tolist()},
-            "radius": float(f"{self.radius:.6g}"),
-        }
+        q = np.round(_quaternions(self.axes[None])[0], 6)
+        shape = {"kind": self.kind, "size": [float(f"{s:.6g}") for s in size], "q": q.tolist()}
+        return {"shape": shape, "radius": float(f"{self.radius:.6g}")}
 
     def reach(self, R: Array, direction: Array) -> Array:
         """How far it reaches from its centre in a direction of space, for rotations (n, 3, 3)."""
@@ -243,19 +245,16 @@ def _link(e: Element, poses: dict[str, Any]) -> dict[str, Any] | None:
     """A joint or spring between points of two bodies, if both are shown."""
     if not {"at_a", "at_b"} <= e.parameters.keys() or not {*e.bodies} <= {Ground.name, *poses}:
         return None
-    ends = [{"body": body, "at": e.parameters[at].tolist()} for body, at in zip(e.bodies, ("at_a", "at_b"), strict=True)]
-    return {"kind": "spring" if e.constraint is None else "joint", "ends": [_end(end) for end in ends]}
+    (a, b), at = e.bodies, e.parameters
+    return {"kind": "spring" if e.constraint is None else "joint", "ends": [_end(a, at["at_a"]), _end(b, at["at_b"])]}
 
 
 def _pivot(node: PivotNode) -> dict[str, Any]:
-    return {
-        "kind": "joint",
-        "ends": [_end({"body": Ground.name, "at": node.pivot.tolist()}), _end({"body": node.name, "at": (-node.arm).tolist()})],
-    }
+    return {"kind": "joint", "ends": [_end(Ground.name, node.pivot), _end(node.name, -node.arm)]}
 
 
-def _end(end: dict[str, Any]) -> dict[str, Any]:
-    return end | {"body": None if end["body"] == Ground.name else end["body"]}
+def _end(body: str, at: Array) -> dict[str, Any]:
+    return {"body": None if body == Ground.name else body, "at": at.tolist()}
 
 
 def _ground(sol: Solution, poses: dict[str, Any], shapes: dict[str, Shape], links: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -264,7 +263,7 @@ def _ground(sol: Solution, poses: dict[str, Any], shapes: dict[str, Shape], link
     total = np.sum(weights, axis=0) if weights else np.zeros(3)
     if not np.any(total):
         return None
-    up = -total / np.linalg.norm(total)
+    up = 0.0 - total / np.linalg.norm(total)  # no negative zeros
     low = min(float(np.min(x @ up - shapes[name].reach(R, up))) for name, (R, x, _) in poses.items())
     fixed = [up @ np.array(end["at"]) for link in links for end in link["ends"] if end["body"] is None]
     if fixed:
