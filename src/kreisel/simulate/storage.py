@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 def to_xarray(solution: Solution) -> xarray.Dataset:
     """All of a solution: coordinates, velocities, multipliers, poses of the bodies, monitors; with units, conventions and options as attributes."""
     import xarray
-
-    from kreisel import __version__
 
     s = solution
     time = ("time",)
@@ -39,7 +38,7 @@ def to_xarray(solution: Solution) -> xarray.Dataset:
             data[f"rotation_{node.name}"] = (("time", "space_axis", "body_axis"), s.rotation(node.name), {"long_name": "rotation matrix, body to space"})
     attributes = {
         "title": "a motion computed with Kreisel",
-        "kreisel_version": __version__,
+        "kreisel_version": version("kreisel"),
         "method": repr(s.method),
         "status": s.status.name,
         "message": s.message,
