@@ -1,8 +1,9 @@
 """The constrained fast heavy top: microseconds per step of Kreisel beside Exudyn and a loop written by hand in C++.
 
-One run, 1e5 steps of 1e-4 s, exact Newton to 1e-10. The C++ loop (``top.cpp``, compiled if there is a compiler) is the same method with the same
-stopping rule and ends at the same place. Exudyn runs its Lie group node with generalized-alpha and rho = 0.6 (with 0.9 its Newton iteration fails on this problem), with full
-Newton at its default tolerance. Reported: the best of several repetitions, taken in turns.
+One run, 1e5 steps of 1e-4 s, exact Newton to 1e-10. The C++ loop (``top.cpp``, compiled if there is a compiler) is the same method with
+the same stopping rule and ends at the same place. Exudyn runs its Lie group node with generalized-alpha and rho = 0.6 (with 0.9 its
+Newton iteration fails on this problem), with full Newton at its default tolerance. Reported: the best of several repetitions, taken in
+turns.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def cpp_run(method: str) -> Callable[[], tuple[float, np.ndarray]] | None:
     subprocess.run([compiler, "-O3", "-march=native", "-o", program, Path(__file__).with_suffix(".cpp")], check=True)
 
     def run() -> tuple[float, np.ndarray]:
-        out = subprocess.run([program, method, str(STEPS), str(H), str(TOLERANCE), "1"], capture_output=True, text=True, check=True).stdout.split()
+        out = subprocess.run(
+            [program, method, str(STEPS), str(H), str(TOLERANCE), "1"], capture_output=True, text=True, check=True
+        ).stdout.split()
         return float(out[0]), np.array(out[2:], dtype=float)
 
     return run
@@ -91,7 +94,10 @@ def main() -> None:
         ("RATTLie", "C++ loop, S3 x R3"): cpp_run("rattlie"),
         **{("RATTLie", f"Kreisel, {f}"): kreisel_run(f, kr.RATTLie()) for f in ("S3xR3", "SO3xR3", "S3R3", "SE3", "UDQ")},
         ("generalized-alpha", "C++ loop, S3 x R3"): cpp_run("alpha"),
-        **{("generalized-alpha", f"Kreisel, {f}"): kreisel_run(f, kr.GeneralizedAlpha(0.9)) for f in ("S3xR3", "SO3xR3", "S3R3", "SE3", "UDQ")},
+        **{
+            ("generalized-alpha", f"Kreisel, {f}"): kreisel_run(f, kr.GeneralizedAlpha(0.9))
+            for f in ("S3xR3", "SO3xR3", "S3R3", "SE3", "UDQ")
+        },
         ("generalized-alpha", "Exudyn, Lie group node"): exudyn_run(),
     }
     runs = {name: run for name, run in candidates.items() if run is not None}

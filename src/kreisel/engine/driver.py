@@ -1,8 +1,9 @@
 """The generic driver: time steps of any method on any system, at the speed of machine code.
 
-It knows neither model nor method. One flat vector S holds the step h, the time t, a count of iterations, the states, the parameters and the unknowns; every
-operation (first guess, residual, matrix, update) is a row of a table: gather numbers from S by index, call a kernel by address, scatter the
-results by index into S, the residual or the matrix. The tables are built and checked once (:mod:`kreisel.simulation.program`).
+It knows neither model nor method. One flat vector S holds the step h, the time t, a count of iterations, the states, the parameters and
+the unknowns; every operation (first guess, residual, matrix, update) is a row of a table: gather numbers from S by index, call a kernel
+by address, scatter the results by index into S, the residual or the matrix. The tables are built and checked once
+(:mod:`kreisel.simulation.program`).
 
 Indices into the tables are named below; all tables are int64.
 """
@@ -20,8 +21,8 @@ from kreisel.engine.native import compiled, run
 ADDRESS, BLOCKS, N_IN, GATHER, N_FIRST, SCATTER_FIRST, N_SECOND, SCATTER_SECOND, TO_STATE = range(9)
 OPERATION_COLUMNS = 9
 
-# Columns of the table of stages. Operations of a stage: GUESS to CONSTANT_ROWS make the first guess, from there to RESIDUAL the rows free of
-# unknowns, to MATRIX the other rows, to UPDATE rows and matrix together, to END the update.
+# Columns of the table of stages. Operations of a stage: GUESS to CONSTANT_ROWS make the first guess, from there to RESIDUAL the rows free
+# of unknowns, to MATRIX the other rows, to UPDATE rows and matrix together, to END the update.
 UNKNOWNS, FIRST_UNKNOWN, IS_LINEAR, IS_CONSTANT, GUESS, CONSTANT_ROWS, RESIDUAL, MATRIX, UPDATE, END = range(10)
 META, TABLES, TABLES_END, VALUES, VALUES_END, WORK, WORK_END, PIVOTS, PIVOTS_END = range(10, 19)
 STAGE_COLUMNS = 19
@@ -99,7 +100,8 @@ def drive(
     stats: Any,
     failure: Any,
 ) -> int:
-    """Steps begin to end of the sequence (hs, ts). -> how it ended; on failure S holds the last good state, ``failure`` step, stage, column.
+    """Steps begin to end of the sequence (hs, ts). -> how it ended; on failure S holds the last good state, ``failure`` step, stage,
+    column.
 
     ``tolerances``: rows atol, rtol per unknown. ``have``: per stage, whether ``work`` holds a factorisation. ``watch``: operations first
     to last that evaluate event functions, first place of their values in S, and their number; the run stops after a step in which one

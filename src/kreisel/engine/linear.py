@@ -222,7 +222,7 @@ def _routines(kind: int) -> tuple[int, int, int]:
 @inlined
 def _call(address: int, meta: Integers, tables: Integers, A: Reals, work: Reals, piv: Integers, b: Reals) -> int:
     pointers = (meta.ctypes.data, tables.ctypes.data, A.ctypes.data, work.ctypes.data, piv.ctypes.data, b.ctypes.data)
-    return native.call(address, (*pointers, tables.size, A.size, work.size, piv.size, b.size))
+    return int(native.call(address, (*pointers, tables.size, A.size, work.size, piv.size, b.size)))
 
 
 @inlined

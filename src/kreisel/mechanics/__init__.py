@@ -9,4 +9,23 @@ from kreisel.mechanics.joints import Constraint, Pfaffian, Spherical
 from kreisel.mechanics.mechanism import Mechanism
 from kreisel.mechanics.system import System
 
-__all__ = ["BlackBox", "Constraint", "Damper", "Element", "Force", "Frame", "Friction", "Gravity", "Hamiltonian", "JointFriction", "Load", "Mechanism", "Pfaffian", "Potential", "Spherical", "Spring", "System", "TorsionSpring"]
+__all__ = [
+    "BlackBox",
+    "Constraint",
+    "Damper",
+    "Element",
+    "Force",
+    "Frame",
+    "Friction",
+    "Gravity",
+    "Hamiltonian",
+    "JointFriction",
+    "Load",
+    "Mechanism",
+    "Pfaffian",
+    "Potential",
+    "Spherical",
+    "Spring",
+    "System",
+    "TorsionSpring",
+]

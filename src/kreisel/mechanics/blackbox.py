@@ -16,9 +16,10 @@ _ROUTINE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 class BlackBox(Element):
     """A force on one body by a plain function (t, q, v) -> generalised force, on arrays: tables, measured data, other programs.
 
-    q and v are the coordinates and velocities of the body in its group, the answer is dual to v. A Python function costs some microseconds per call; one compiled with
-    ``numba.njit`` next to nothing. Newton's matrix does not know its derivative, so convergence is linear: good for forces that are soft on the scale of a step.
-    It rules out what needs formulas: derivatives of steps and optimal control, and, with Python functions, parallel threads.
+    q and v are the coordinates and velocities of the body in its group, the answer is dual to v. A Python function costs some
+    microseconds per call; one compiled with ``numba.njit`` next to nothing. Newton's matrix does not know its derivative, so convergence
+    is linear: good for forces that are soft on the scale of a step. It rules out what needs formulas: derivatives of steps and optimal
+    control, and, with Python functions, parallel threads.
 
     >>> BlackBox("wind", "kite", lambda t, q, v: np.array([0, 0, 0, 5.0, 0, 0]))
     BlackBox 'wind'

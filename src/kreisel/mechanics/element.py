@@ -24,12 +24,14 @@ class Element:
     3. write what it does, in symbols, with ``p`` the parameters by name, ``t`` the time and one frame per body. Every hook is optional:
 
        ``potential(p, t, *frames)``: the potential energy;
-       ``power(p, t, frames, virtual)``: the power of its forces in a virtual motion: the forces depend on ``frames`` (place and true velocity), and
+       ``power(p, t, frames, virtual)``: the power of its forces in a virtual motion: the forces depend on ``frames`` (place and true
+       velocity), and
        act on the velocities of ``virtual`` (same place, any velocity);
        ``constraint(p, t, *frames)``: a column that shall be zero (holonomic; only places and time);
        ``pfaffian(p, t, *frames)``: a column, linear in the velocities, that shall be zero (nonholonomic);
        ``mass(p, q)``: the mass matrix of its one body, constant or dependent on the coordinates q;
-    4. if it remembers something from step to step, give its first values as ``memory``, a dictionary like ``parameters`` (and in ``p`` like those), and
+    4. if it remembers something from step to step, give its first values as ``memory``, a dictionary like ``parameters`` (and in ``p``
+    like those), and
        ``remember(p, t, *frames)``: the new values after an accepted step, ``{name: column}``.
 
     Derivatives, generalised forces and constraint matrices follow.
@@ -74,7 +76,7 @@ class Inertia(Element):
     def signature(self) -> Any:
         return super().signature(), tuple(map(tuple, self.pattern)), self.n
 
-    def mass(self, p: SimpleNamespace, q: ca.SX) -> ca.SX:  # type: ignore[override]
+    def mass(self, p: SimpleNamespace, q: ca.SX) -> ca.SX:
         M = ca.SX(self.n, self.n)
         for k, (i, j) in enumerate(zip(*self.pattern, strict=True)):
             M[int(i), int(j)] = M[int(j), int(i)] = p.entries[k]

@@ -1,7 +1,7 @@
 """Forces: gravity, loads, springs, dampers, friction, and what a user writes.
 
-Points on bodies are given in body axes relative to the centre of mass; ``"ground"`` is a body that stands still, whose points are points of
-space. A history is a function of time, written with CasADi's functions.
+Points on bodies are given in body axes relative to the centre of mass; ``"ground"`` is a body that stands still, whose points are points
+of space. A history is a function of time, written with CasADi's functions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Gravity(Element):
         super().__init__(f"weight of {body}", body)
         self.parameters = {"weight": mass * np.asarray(acceleration, dtype=float)}
 
-    def potential(self, p: SimpleNamespace, t: ca.SX, body: Frame) -> ca.SX:  # type: ignore[override]
+    def potential(self, p: SimpleNamespace, t: ca.SX, body: Frame) -> ca.SX:
         return -ca.dot(p.weight, body.x)
 
 
@@ -57,7 +57,7 @@ class Load(Element):
     def signature(self) -> Any:
         return super().signature(), self.axes, self.history and id(self.history)
 
-    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:  # type: ignore[override]
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
         (body,), (motion,) = frames, virtual
         factor = self.history(t) if self.history else 1
         if self.axes == "body":
@@ -91,7 +91,7 @@ class Spring(Element):
     def signature(self) -> Any:
         return super().signature(), self.linear
 
-    def potential(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:  # type: ignore[override]
+    def potential(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
         d2 = ca.sumsqr(b.point(p.at_b) - a.point(p.at_a))
         return p.stiffness / 2 * (d2 if self.linear else (ca.sqrt(d2) - p.length) ** 2)
 
@@ -122,7 +122,7 @@ class Damper(Element):
     def signature(self) -> Any:
         return super().signature(), self.straight
 
-    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:  # type: ignore[override]
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
         (a, b), (u, v) = frames, virtual
         rate = b.point_velocity(p.at_b) - a.point_velocity(p.at_a)
         motion = v.point_velocity(p.at_b) - u.point_velocity(p.at_a)
@@ -135,8 +135,8 @@ class Damper(Element):
 class TorsionSpring(Element):
     """A torsional spring and damper about an axis of two bodies: moment -k phi - c phi' .
 
-    phi is the angle by which body b is turned against body a about the axis (a unit vector, the same in both body frames when phi = 0), in
-    (-pi, pi]: the angle of the projection onto the plane across the axis.
+    phi is the angle by which body b is turned against body a about the axis (a unit vector, the same in both body frames when phi = 0),
+    in (-pi, pi]: the angle of the projection onto the plane across the axis.
     """
 
     def __init__(self, a: str, b: str, axis: ArrayLike, stiffness: float, damping: float = 0.0, name: str = "") -> None:
@@ -156,7 +156,7 @@ class TorsionSpring(Element):
             "damping": np.array([damping], dtype=float),
         }
         if damping:
-            self.power = self._damping  # type: ignore[method-assign, assignment]
+            self.power = self._damping
 
     def signature(self) -> Any:
         return super().signature(), self.power is not None
@@ -167,7 +167,7 @@ class TorsionSpring(Element):
         turned = ca.mtimes(a.R.T, ca.mtimes(b.R, p.first))
         return ca.atan2(ca.dot(p.second, turned), ca.dot(p.first, turned))
 
-    def potential(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:  # type: ignore[override]
+    def potential(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
         return p.stiffness / 2 * self.angle(p, a, b) ** 2
 
     def _damping(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
@@ -190,7 +190,7 @@ class Friction(Element):
     def signature(self) -> Any:
         return super().signature(), self.kinds
 
-    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:  # type: ignore[override]
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
         (body,), (motion,) = frames, virtual
         moves, turns = self.kinds
         return -(p.c * ca.dot(body.velocity, motion.velocity) if moves else 0) - (p.d * ca.dot(body.omega, motion.omega) if turns else 0)
@@ -205,7 +205,7 @@ class JointFriction(Element):
         super().__init__(name or f"friction between {a} and {b}", a, b)
         self.parameters = {"d": np.array([damping], dtype=float)}
 
-    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:  # type: ignore[override]
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
         (a, b), (u, v) = frames, virtual
         return -p.d * ca.dot(b.space_omega - a.space_omega, v.space_omega - u.space_omega)
 
@@ -224,7 +224,7 @@ class Potential(Element):
     def signature(self) -> Any:
         return type(self), id(self.formula)
 
-    def potential(self, p: SimpleNamespace, t: ca.SX, *frames: Frame) -> ca.SX:  # type: ignore[override]
+    def potential(self, p: SimpleNamespace, t: ca.SX, *frames: Frame) -> ca.SX:
         return self.formula(*frames)
 
 
@@ -242,7 +242,7 @@ class Force(Element):
     def signature(self) -> Any:
         return type(self), id(self.formula)
 
-    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:  # type: ignore[override]
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
         return self.formula(t, *frames, *virtual)
 
 
@@ -250,5 +250,5 @@ def vector(a: ArrayLike, what: str) -> Any:
     """Three finite numbers."""
     x = np.array(a, dtype=float)
     if x.shape != (3,) or not np.all(np.isfinite(x)):
-        raise ValueError(f"{what} must be three finite numbers, got {a}")
+        raise ValueError(f"{what} must be three finite numbers, got {a!r}")
     return x

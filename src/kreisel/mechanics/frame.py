@@ -12,8 +12,8 @@ class Frame:
     """Place and velocity of a body, in symbols. SI units.
 
     ``R``: rotation matrix, body to space. ``x``: position of the centre of mass, in space axes. ``omega``: angular velocity in body axes.
-    ``velocity``: of the centre of mass, in space axes. ``q`` and ``v`` are the coordinates behind them; the group's own.
-    A point has R = I and no angular velocity; a scalar has only ``value`` and ``rate``.
+    ``velocity``: of the centre of mass, in space axes. ``q`` and ``v`` are the coordinates behind them; the group's own. A point has R =
+    I and no angular velocity; a scalar has only ``value`` and ``rate``.
     """
 
     q: ca.SX

@@ -26,7 +26,7 @@ class HamiltonFunction(Element):
     def signature(self) -> Any:
         return type(self), id(self.formula)
 
-    def potential(self, p: SimpleNamespace, t: ca.SX, node: Frame) -> ca.SX:  # type: ignore[override]
+    def potential(self, p: SimpleNamespace, t: ca.SX, node: Frame) -> ca.SX:
         """All of the energy: there is no mass that would add to it."""
         return ca.SX(self.formula(node.q, node.v))
 

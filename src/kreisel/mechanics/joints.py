@@ -16,15 +16,15 @@ from kreisel.mechanics.frame import Frame
 class Spherical(Element):
     """A ball joint: a point of body a (in body axes, from the centre of mass) and one of body b stay together.
 
-    The gap is measured in the axes of body b: for a body held by the ground, R^T x - X as in the sources. The multiplier is then the force that
-    body b exerts on body a, in the axes of b.
+    The gap is measured in the axes of body b: for a body held by the ground, R^T x - X as in the sources. The multiplier is then the
+    force that body b exerts on body a, in the axes of b.
     """
 
     def __init__(self, a: str, b: str, at_a: ArrayLike = (0, 0, 0), at_b: ArrayLike = (0, 0, 0), name: str = "") -> None:
         super().__init__(name or f"ball joint between {a} and {b}", a, b)
         self.parameters = {"at_a": vector(at_a, f"{self.name}: at_a"), "at_b": vector(at_b, f"{self.name}: at_b")}
 
-    def constraint(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:  # type: ignore[override]
+    def constraint(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
         return ca.mtimes(b.R.T, b.x - a.point(p.at_a)) + p.at_b
 
 
@@ -42,7 +42,7 @@ class Constraint(Element):
     def signature(self) -> Any:
         return type(self), id(self.formula)
 
-    def constraint(self, p: SimpleNamespace, t: ca.SX, *frames: Frame) -> ca.SX:  # type: ignore[override]
+    def constraint(self, p: SimpleNamespace, t: ca.SX, *frames: Frame) -> ca.SX:
         return self.formula(t, *frames)
 
 
@@ -60,5 +60,5 @@ class Pfaffian(Element):
     def signature(self) -> Any:
         return type(self), id(self.formula)
 
-    def pfaffian(self, p: SimpleNamespace, t: ca.SX, *frames: Frame) -> ca.SX:  # type: ignore[override]
+    def pfaffian(self, p: SimpleNamespace, t: ca.SX, *frames: Frame) -> ca.SX:
         return self.formula(t, *frames)

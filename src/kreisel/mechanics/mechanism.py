@@ -23,7 +23,16 @@ PIVOT_COORDINATES: dict[str, Group] = {"SO3": SO3, "S3": S3}
 class Body:
     """A rigid body, with its start. Made by :meth:`Mechanism.body`."""
 
-    def __init__(self, name: str, mass: float, inertia: ArrayLike, position: ArrayLike, rotation: ArrayLike | None, omega: ArrayLike, velocity: ArrayLike):
+    def __init__(
+        self,
+        name: str,
+        mass: float,
+        inertia: ArrayLike,
+        position: ArrayLike,
+        rotation: ArrayLike | None,
+        omega: ArrayLike,
+        velocity: ArrayLike,
+    ):
         self.name = name
         if not (np.isfinite(mass) and mass > 0):
             raise ValueError(f"body '{name}': the mass must be positive, got {mass}")
@@ -31,7 +40,11 @@ class Body:
         self.inertia = _inertia(name, inertia)
         self.position = vector(position, f"body '{name}': position")
         self.rotation = np.eye(3) if rotation is None else np.array(rotation, dtype=float)
-        if self.rotation.shape != (3, 3) or np.abs(self.rotation.T @ self.rotation - np.eye(3)).max() > 1e-9 or np.linalg.det(self.rotation) < 0:
+        if (
+            self.rotation.shape != (3, 3)
+            or np.abs(self.rotation.T @ self.rotation - np.eye(3)).max() > 1e-9
+            or np.linalg.det(self.rotation) < 0
+        ):
             raise ValueError(f"body '{name}': rotation must be a 3 x 3 rotation matrix")
         self.omega = vector(omega, f"body '{name}': omega")
         self.velocity = vector(velocity, f"body '{name}': velocity")
@@ -67,8 +80,9 @@ class Mechanism:
     ) -> str:
         """A rigid body; returns its name.
 
-        ``inertia``: about the centre of mass in body axes, three principal moments or a 3 x 3 matrix. ``position``: of the centre of mass. ``rotation``: matrix, body to
-        space. ``omega``: angular velocity in body axes. ``velocity``: of the centre of mass in space axes.
+        ``inertia``: about the centre of mass in body axes, three principal moments or a 3 x 3 matrix. ``position``: of the centre of
+        mass. ``rotation``: matrix, body to space. ``omega``: angular velocity in body axes. ``velocity``: of the centre of mass in space
+        axes.
         """
         self._new(name)
         self.bodies[name] = Body(name, mass, inertia, position, rotation, omega, velocity)
@@ -109,7 +123,8 @@ class Mechanism:
         self.elements.append(force)
 
     def system(self, coordinates: str = "S3R3") -> System:
-        """The mechanism in the given coordinates: "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ", or "SO3" and "S3" if every body is held by a ball
+        """The mechanism in the given coordinates: "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ", or "SO3" and "S3" if every body is held by a
+        ball
         joint to the ground (the joint then disappears)."""
         elements = list(self.elements)
         nodes: list[Node] = []
@@ -147,5 +162,7 @@ def _inertia(name: str, inertia: ArrayLike) -> Array:
     if a <= 0:
         raise ValueError(f"body '{name}': the principal moments of inertia must be positive, got {a:.6g}, {b:.6g}, {c:.6g}")
     if a + b < c * (1 - 1e-12):
-        raise ValueError(f"body '{name}': no body has the principal moments {a:.6g}, {b:.6g}, {c:.6g}: the sum of two must not be less than the third")
+        raise ValueError(
+            f"body '{name}': no body has the principal moments {a:.6g}, {b:.6g}, {c:.6g}: the sum of two must not be less than the third"
+        )
     return J

@@ -147,5 +147,3 @@ class Ground:
     def frame(self) -> Frame:
         zero = ca.SX.zeros(3)
         return Frame(ca.SX(0, 1), ca.SX(0, 1), ca.SX.eye(3), zero, zero, zero)
-
-

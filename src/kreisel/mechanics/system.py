@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import Group
 from kreisel.mechanics.element import Element, Inertia
-from kreisel.mechanics.frame import Frame
 from kreisel.mechanics.node import Ground, Node
 
 Array = NDArray[np.float64]
@@ -24,8 +23,8 @@ class System:
     .. math:: \\dot q = q\\,\\tilde v, \\quad M \\dot v - \\hat v^T M v = f - \\mathrm{D}V^T - \\mathrm{D}\\Phi^T\\lambda - A^T\\mu, \\quad
               \\Phi(q, t) = 0, \\quad A(q, t)\\,v = 0
 
-    ``mass``: the matrix M, or a function of q. ``force``: a function (t, q, v) with as many entries as v. ``potential``: a function of q. ``constraint``: a
-    function (t, q). ``pfaffian``: a function (t, q, v), linear in v. Functions take and give CasADi SX columns.
+    ``mass``: the matrix M, or a function of q. ``force``: a function (t, q, v) with as many entries as v. ``potential``: a function of q.
+    ``constraint``: a function (t, q). ``pfaffian``: a function (t, q, v), linear in v. Functions take and give CasADi SX columns.
 
     >>> import casadi as ca, kreisel as kr
     >>> oscillator = System(kr.R(1), mass=[[2.0]], potential=lambda q: 8 * q[0] ** 2 / 2, q=[1.0])
@@ -45,7 +44,9 @@ class System:
         v: ArrayLike | None = None,
     ) -> None:
         node = Node("q", group, q, v)
-        elements: list[Element] = [_Formulas("mass", mass=mass)] if callable(mass) else [Inertia("mass", "q", _mass_matrix(mass, group.dim))]
+        elements: list[Element] = (
+            [_Formulas("mass", mass=mass)] if callable(mass) else [Inertia("mass", "q", _mass_matrix(mass, group.dim))]
+        )
         for name, formula in {"force": force, "potential": potential, "constraint": constraint, "pfaffian": pfaffian}.items():
             if formula is not None:
                 elements.append(_Formulas(name, **{name: formula}))
@@ -145,5 +146,3 @@ def _mass_matrix(mass: ArrayLike, n: int) -> Array:
     if np.linalg.eigvalsh(M).min() <= 0:
         raise ValueError("mass must be positive definite")
     return M
-
-

@@ -42,9 +42,7 @@ class Alpha(Stage):
     def residual(self, e: Elements) -> dict[str, Any]:
         h, t, q = e.h, e.t + e.h, e.move("x")
         v, _, a = (list(c) for c in zip(*(self.rates(n, h) for n in e.nodes), strict=True))
-        terms = zip(
-            e.inertia(q, v, a), e.force(t, q, v), e.constraint_force(t, q, e.lam.l), e.pfaffian_force(t, q, e.mu.m), strict=True
-        )
+        terms = zip(e.inertia(q, v, a), e.force(t, q, v), e.constraint_force(t, q, e.lam.l), e.pfaffian_force(t, q, e.mu.m), strict=True)
         rows: dict[str, Any] = {
             "x": [h * (inertia - f) + b + c for inertia, f, b, c in terms],
             "l": e.constraint(t, q) / h,
@@ -80,9 +78,10 @@ class GeneralizedAlpha(Method):
        &(1-\alpha_m) a_{n+1} + \alpha_m a_n = (1-\alpha_f) \dot v_{n+1} + \alpha_f \dot v_n,\\
        & M\dot v_{n+1} - \hat v^T M v + B^T\lambda = f \ \text{at } t_{n+1}, \quad \Phi(q_{n+1}) = 0 .
 
-    ``index="stabilised-2"`` also satisfies B v = 0, with one more multiplier eta in the increment of v: D* = Dq + B(q_n)^T eta. A nonholonomic constraint is satisfied on velocity level.
-    ``corrected_start`` shifts a_0 by (alpha_m - alpha_f) h v''_0, since a_n approximates v' at t_n + (alpha_m - alpha_f) h; without it the
-    first steps are of first order in the accelerations. Sources: Klemps, (3.1), (3.2); Brüls, Cardona, Arnold (2012).
+    ``index="stabilised-2"`` also satisfies B v = 0, with one more multiplier eta in the increment of v: D* = Dq + B(q_n)^T eta. A
+    nonholonomic constraint is satisfied on velocity level. ``corrected_start`` shifts a_0 by (alpha_m - alpha_f) h v''_0, since a_n
+    approximates v' at t_n + (alpha_m - alpha_f) h; without it the first steps are of first order in the accelerations. Sources: Klemps,
+    (3.1), (3.2); Brüls, Cardona, Arnold (2012).
     """
 
     rho_inf: float = 0.9

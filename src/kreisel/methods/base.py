@@ -1,8 +1,8 @@
 """What a method is, and what it sees of a system.
 
-A method is a discrete equation per element. It says, in symbols, what some elements on some nodes contribute to the equations of one step; the sum over all
-elements is the scheme. From that one definition come the compiled step with its exact Newton matrix, the derivative of the step map, and the constraints of an
-optimal control problem.
+A method is a discrete equation per element. It says, in symbols, what some elements on some nodes contribute to the equations of one
+step; the sum over all elements is the scheme. From that one definition come the compiled step with its exact Newton matrix, the
+derivative of the step map, and the constraints of an optimal control problem.
 """
 
 from __future__ import annotations
@@ -273,8 +273,8 @@ class Stage:
 
     1. name the unknowns: one column per node and per name, and per constraint and name; the rows of the residual go by the same names;
     2. ``start(n, h)`` and ``start_multipliers(m, h)``: the first guess, ``{name: column}`` (missing: zero);
-    3. ``residual(e)``: what the elements contribute, ``{name: list of columns per node}`` and ``{name: column}`` for multipliers; ``node_residual(n, h)``: what a
-       node contributes just once;
+    3. ``residual(e)``: what the elements contribute, ``{name: list of columns per node}`` and ``{name: column}`` for multipliers;
+       ``node_residual(n, h)``: what a node contributes just once;
     4. ``update(n, h)`` and ``update_multipliers(m, h)``: the states (and ``q``) after the stage, ``{name: column}``.
     """
 
@@ -334,7 +334,8 @@ class Method:
     #: The states that ``sol.lam`` and ``sol.mu`` show.
     lam_shown: ClassVar[str] = "lam"
     mu_shown: ClassVar[str] = "mu"
-    #: Whether accelerations and multipliers of the start are needed, and the states they go to: of nodes, of holonomic and nonholonomic multipliers.
+    #: Whether accelerations and multipliers of the start are needed, and the states they go to: of nodes, of holonomic and nonholonomic
+    #: multipliers.
     needs_acceleration: ClassVar[bool] = False
     acceleration_targets: ClassVar[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = ((), (), ())
     #: Steps beyond the end that the last output needs; and whether the multipliers of a time are found in the step after it.

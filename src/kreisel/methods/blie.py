@@ -67,7 +67,8 @@ class BLieDF(Method):
        q_{n+1} = q_n \circ \exp(h\,\Delta q_n), \quad \Delta^*_n = \Delta q_n + B_n^T \eta, \quad
        v_{n+1} = \tfrac32 \Delta^*_n - \tfrac12 \Delta^*_{n-1}, \quad \dot v_{n+1} = (\tfrac32 v_{n+1} - 2 v_n + \tfrac12 v_{n-1})/h
 
-    with the equations of motion, Phi = 0 and B v = 0 at t_{n+1} (k = 2; for k = 1: v = D*, v' = (v_{n+1} - v_n)/h). Opens with one step of order 1. Source: Wieloch, Arnold; Hante, section 5.
+    with the equations of motion, Phi = 0 and B v = 0 at t_{n+1} (k = 2; for k = 1: v = D*, v' = (v_{n+1} - v_n)/h). Opens with one step
+    of order 1. Source: Wieloch, Arnold; Hante, section 5.
     """
 
     k: int = 2

@@ -14,14 +14,16 @@ from kreisel.methods.rattlie import RATTLie
 class Composition(Method):
     r"""A step of length h as steps of lengths gamma_i h of a symmetric method, some of them backwards.
 
-    From order p to p + 2: with the triple jump, gamma = (g, 1 - 2g, g), 1/g = 2 - 2^{1/(p+1)}; with Suzuki's fivefold step, gamma = (g, g, 1 - 4g, g, g),
-    1/g = 4 - 4^{1/(p+1)}, whose error constant is far smaller. Symmetry, constraints and, with RATTLie, symplecticity are inherited; so is the conservation of momenta.
+    From order p to p + 2: with the triple jump, gamma = (g, 1 - 2g, g), 1/g = 2 - 2^{1/(p+1)}; with Suzuki's fivefold step, gamma = (g,
+    g, 1 - 4g, g, g), 1/g = 4 - 4^{1/(p+1)}, whose error constant is far smaller. Symmetry, constraints and, with RATTLie, symplecticity
+    are inherited; so is the conservation of momenta.
 
-    Sources: H. Yoshida, Phys. Lett. A 150 (1990); M. Suzuki, Phys. Lett. A 146 (1990); Hairer, Lubich, Wanner, Geometric Numerical Integration, II.4.
+    Sources: H. Yoshida, Phys. Lett. A 150 (1990); M. Suzuki, Phys. Lett. A 146 (1990); Hairer, Lubich, Wanner, Geometric Numerical
+    Integration, II.4.
     """
 
     method: Method = field(default_factory=RATTLie)
-    order: int = 4  # type: ignore[misc]
+    order: int = 4
     kind: str = "suzuki"
 
     def __post_init__(self) -> None:
@@ -66,4 +68,15 @@ class Composition(Method):
         return f"Composition({self.method}, order={self.order})"
 
 
-_INHERITED = {"states", "lam_states", "mu_states", "lam_shown", "mu_shown", "needs_acceleration", "acceleration_targets", "symmetric", "extra_steps", "order_multipliers"}
+_INHERITED = {
+    "states",
+    "lam_states",
+    "mu_states",
+    "lam_shown",
+    "mu_shown",
+    "needs_acceleration",
+    "acceleration_targets",
+    "symmetric",
+    "extra_steps",
+    "order_multipliers",
+}

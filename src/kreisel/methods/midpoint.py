@@ -40,7 +40,10 @@ class Middle(Stage):
 class Midpoint(Method):
     r"""Symplectic and symmetric, of order 2; conserves quadratic invariants.
 
-    .. math:: (q_{n+1} - q_n)/h = H_p(\bar q, \bar p), \quad (p_{n+1} - p_n)/h = -H_q(\bar q, \bar p), \quad \bar q = (q_n + q_{n+1})/2, \ \bar p = (p_n + p_{n+1})/2
+    .. math::
+
+       (q_{n+1} - q_n)/h = H_p(\bar q, \bar p), \quad (p_{n+1} - p_n)/h = -H_q(\bar q, \bar p), \quad
+       \bar q = (q_n + q_{n+1})/2, \ \bar p = (p_n + p_{n+1})/2
     """
 
     symmetric: ClassVar[bool] = True

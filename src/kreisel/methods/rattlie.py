@@ -97,11 +97,12 @@ class RATTLie(Method):
        M v_{n+1} &= T^{-T}(h w) M w + \tfrac h2 f_{n+1} - \tfrac h2 B_{n+1}^T \lambda_{n+1}^- - \tfrac h2 A_{n+1}^T \mu_{n+1},
        \qquad A(q_{n+1}) v_{n+1} = 0.
 
-    Explicit in the potential; forces may depend on velocities. Without constraints it is the Störmer-Verlet scheme of the group. Source: Hante, (3.1), (3.19).
+    Explicit in the potential; forces may depend on velocities. Without constraints it is the Störmer-Verlet scheme of the group. Source:
+    Hante, (3.1), (3.19).
     """
 
     symmetric: ClassVar[bool] = True
-    order_multipliers: ClassVar[int] = 1
+    order_multipliers = 1
     states: ClassVar[tuple[str, ...]] = ("v", "w")
     lam_states: ClassVar[tuple[str, ...]] = ("plus", "minus")
     mu_states: ClassVar[tuple[str, ...]] = ("mu",)

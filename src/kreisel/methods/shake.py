@@ -69,8 +69,9 @@ class SHAKELie(Method):
        T^{-T}(-h w_{n+1/2}) M w_{n+1/2} - T^{-T}(h w_{n-1/2}) M w_{n-1/2} = h f_n - h B_n^T \lambda_n, \quad
        q_{n+1} = q_n \circ \exp(h w_{n+1/2}), \quad \Phi(q_{n+1}) = 0
 
-    Velocities at grid points are the means of their neighbours. ``start="rattlie"`` opens with RATTLie's first half step and then follows its
-    trajectory; ``"simple"`` sets w_{-1/2} = v_0, which is of first order only, unless v_0 and the load start at zero. Source: Hante, (3.16).
+    Velocities at grid points are the means of their neighbours. ``start="rattlie"`` opens with RATTLie's first half step and then follows
+    its trajectory; ``"simple"`` sets w_{-1/2} = v_0, which is of first order only, unless v_0 and the load start at zero. Source: Hante,
+    (3.16).
     """
 
     start: str = "rattlie"

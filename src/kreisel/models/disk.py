@@ -25,7 +25,8 @@ def rolling_disk(
 
     .. math:: \Phi = \tfrac12 (x_3^2 - r^2 (1 - r_{33}^2)) = 0, \qquad x_3\,(\dot x + R(\Omega\times X_{low}))_{1,2} = 0 ,
 
-    the second, nonholonomic, written as a polynomial with :math:`x_3 = r\sqrt{1 - r_{33}^2}`. ``tilt``: of the disk against the vertical, in radians.
+    the second, nonholonomic, written as a polynomial with :math:`x_3 = r\sqrt{1 - r_{33}^2}`. ``tilt``: of the disk against the vertical,
+    in radians.
 
     >>> rolling_disk().degrees_of_freedom
     3

@@ -6,7 +6,9 @@ from kreisel.groups import R
 from kreisel.mechanics import System
 
 
-def oscillator(mass: float = 0.46875, damping: float = 0.0, stiffness: float = 100.0, position: float = 0.7853981633974483, velocity: float = 0.0) -> System:
+def oscillator(
+    mass: float = 0.46875, damping: float = 0.0, stiffness: float = 100.0, position: float = 0.7853981633974483, velocity: float = 0.0
+) -> System:
     """m x'' + d x' + k x = 0; the values are those of the comparison in Klemps, (5.5).
 
     >>> oscillator().dim

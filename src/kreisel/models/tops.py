@@ -29,8 +29,8 @@ def heavy_top(
 ) -> System:
     """The heavy top of Hante (Remark 5.1): a symmetric body that turns about a fixed point, its axis horizontal at the start.
 
-    ``formulation``: "SO3", "S3" (without constraints), "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ". ``spin``: "fast" or "slow", or give ``omega`` in body axes.
-    ``inertia``: about the centre of mass. ``centre``: of mass, from the fixed point, in body axes.
+    ``formulation``: "SO3", "S3" (without constraints), "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ". ``spin``: "fast" or "slow", or give
+    ``omega`` in body axes. ``inertia``: about the centre of mass. ``centre``: of mass, from the fixed point, in body axes.
 
     >>> heavy_top("SE3", spin="slow").degrees_of_freedom
     3
@@ -58,7 +58,7 @@ class AxisSpring(Element):
         self.unwrapped = unwrapped
         if unwrapped:
             self.memory = {"last": np.array([start]), "rate": np.zeros(1), "time": np.zeros(1)}
-            self.remember = self._remember  # type: ignore[method-assign, assignment]
+            self.remember = self._remember
 
     def signature(self) -> Any:
         return super().signature(), self.unwrapped
@@ -66,12 +66,13 @@ class AxisSpring(Element):
     def angle(self, p: SimpleNamespace, t: ca.SX, body: Frame) -> ca.SX:
         alpha = ca.atan2(body.R[2, 1], body.R[2, 2])
         if self.unwrapped:
-            # Of all angles that differ by full turns, the one nearest to where the mean rate leads: so even a wild first guess is told apart.
+            # Of all angles that differ by full turns, the one nearest to where the mean rate leads: so even a wild first guess is told
+            # apart.
             expected = p.last + (t - p.time) * (p.rate + body.omega[0]) / 2
             alpha += 2 * pi * ca.floor((expected - alpha) / (2 * pi) + 0.5)
         return alpha
 
-    def potential(self, p: SimpleNamespace, t: ca.SX, body: Frame) -> ca.SX:  # type: ignore[override]
+    def potential(self, p: SimpleNamespace, t: ca.SX, body: Frame) -> ca.SX:
         return p.stiffness / 2 * self.angle(p, t, body) ** 2
 
     def _remember(self, p: SimpleNamespace, t: ca.SX, body: Frame) -> dict[str, ca.SX]:
@@ -93,8 +94,9 @@ def extended_top(
 ) -> System:
     """The extended heavy top of Klemps (2.4, 5.1): with a torsion spring about its axis and viscous friction.
 
-    It starts at rest with R = Rz(gamma) Rx(alpha). ``inertia``: "corrected", diag(0.46875, 0.234375, 0.234375) about the centre of mass in all formulations; or
-    "printed": the source interchanges the moments about centre and fixed point, so its formulations describe different bodies. ``angle``: "wrapped" or "unwrapped".
+    It starts at rest with R = Rz(gamma) Rx(alpha). ``inertia``: "corrected", diag(0.46875, 0.234375, 0.234375) about the centre of mass
+    in all formulations; or "printed": the source interchanges the moments about centre and fixed point, so its formulations describe
+    different bodies. ``angle``: "wrapped" or "unwrapped".
 
     >>> extended_top("SE3", stiffness=1e5, damping=10).index
     3

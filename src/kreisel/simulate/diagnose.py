@@ -43,7 +43,8 @@ def expression_at(
 
 
 def not_finite(layout: Layout, S: Array) -> list[str]:
-    """The elements whose potential, force or constraint, or their derivatives, are not finite at the state S or after a step with its velocity."""
+    """The elements whose potential, force or constraint, or their derivatives, are not finite at the state S or after a step with its
+    velocity."""
     names = []
     for e in layout.system.elements:
         if isinstance(e, BlackBox):

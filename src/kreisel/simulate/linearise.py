@@ -1,11 +1,12 @@
 r"""The derivative of a step.
 
-A step maps the states z_n of all nodes and multipliers to z_{n+1}. A stage solves R(x, z) = 0 for its unknowns and then sets z' = U(x, z); so
+A step maps the states z_n of all nodes and multipliers to z_{n+1}. A stage solves R(x, z) = 0 for its unknowns and then sets z' = U(x,
+z); so
 
 .. math:: \mathrm{d}z' = (U_z - U_x R_x^{-1} R_z)\,\mathrm{d}z,
 
-and the derivative of the step is the product over its stages. R, its matrix and U are the ones the driver uses. Configurations are varied along the group,
-q exp(w), so that the matrix is square and as small as it can be.
+and the derivative of the step is the product over its stages. R, its matrix and U are the ones the driver uses. Configurations are varied
+along the group, q exp(w), so that the matrix is square and as small as it can be.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ Array = NDArray[np.float64]
 def step_matrix(layout: Layout, S: Array, h: float, newton: Newton | None = None) -> Array:
     """d z_{n+1} / d z_n at the state S (as recorded), for a step of length h.
 
-    Order of rows and columns: for each node w (of q exp(w)) and the states the method declares; then the states of holonomic and nonholonomic multipliers.
+    Order of rows and columns: for each node w (of q exp(w)) and the states the method declares; then the states of holonomic and
+    nonholonomic multipliers.
     """
     if layout.system.black_boxes:
         raise ValueError(f"'{layout.system.black_boxes[0]}' is a plain function: a step with it has no derivative; write it as a formula")
@@ -69,7 +71,10 @@ def _stage_matrix(layout: Layout, local: _Local, stage: Stage, S: Array, newton:
     program = Program(layout, (stage,), newton.start)
     full = np.concatenate([S, np.zeros(program.size - len(S))])
     times = np.array([S[1], S[1]])
-    if program.run(full, S[:1].copy(), times, 0, 1, program.tolerances(newton.atol, newton.rtol), newton.options(), program.memory()) != driver.DONE:
+    if (
+        program.run(full, S[:1].copy(), times, 0, 1, program.tolerances(newton.atol, newton.rtol), newton.options(), program.memory())
+        != driver.DONE
+    ):
         raise ValueError("the step that is to be linearised does not converge")
     x = full[layout.size + program.places[0]]
     u = _Unknowns(system, stage)
@@ -77,7 +82,10 @@ def _stage_matrix(layout: Layout, local: _Local, stage: Stage, S: Array, newton:
     for pack in packs_of(system, u.n):
         view = _PackView(layout, stage, u, pack)
         symbols, expressions, columns = _varied(view, layout, method)
-        by_state = [ca.densify(ca.jacobian(view.residual, q) @ rate if rate is not None else ca.jacobian(view.residual, q)) for q, rate in expressions]
+        by_state = [
+            ca.densify(ca.jacobian(view.residual, q) @ rate if rate is not None else ca.jacobian(view.residual, q))
+            for q, rate in expressions
+        ]
         f = ca.Function("f", symbols, [ca.densify(view.jacobian), ca.horzcat(ca.SX(view.residual.numel(), 0), *by_state)])
         for i in range(len(pack)):
             J, Z = f(*view.values(i, S, x))
@@ -100,7 +108,10 @@ def _varied(view: _PackView, layout: Layout, method: Any) -> tuple[list[ca.SX], 
             symbol = getattr(n, name)
             expressions.append((symbol, None))
             columns.append((view.table[symbol[0].element_hash()], n.group.dim))
-    for multipliers, states, part in ((view.elements.lam, method.lam_states, "rows"), (view.elements.mu, method.mu_states, "pfaffian_rows")):
+    for multipliers, states, part in (
+        (view.elements.lam, method.lam_states, "rows"),
+        (view.elements.mu, method.mu_states, "pfaffian_rows"),
+    ):
         for m in view.elements.members:
             own = getattr(m, part)
             for name in states if own.stop > own.start else ():
@@ -126,12 +137,12 @@ def _update_matrix(layout: Layout, local: _Local, stage: Stage, u: _Unknowns, S:
             if size:
                 m = MultiplierView(size, (*states, *unknowns))
                 jobs.append((m, None, places[k], numbers[k], hook(m, h), unknowns, states))
-    for view, group, places, numbers, update, unknowns, states in jobs:
+    for view, group, at_state, at_unknown, update, unknowns, states in jobs:
         symbols = [getattr(view, name) for name in (*states, *unknowns)]
-        values = [S[places[name] : places[name] + getattr(view, name).numel()] for name in states]
-        values += [x[numbers[name] : numbers[name] + getattr(view, name).numel()] for name in unknowns]
+        values = [S[at_state[name] : at_state[name] + getattr(view, name).numel()] for name in states]
+        values += [x[at_unknown[name] : at_unknown[name] + getattr(view, name).numel()] for name in unknowns]
         for name, y in update.items():
-            at = local.places[places[name]]
+            at = local.places[at_state[name]]
             size = group.dim if group else y.numel()
             if name == "q":
                 # The variation of the new configuration, seen from it.
@@ -148,9 +159,9 @@ def _update_matrix(layout: Layout, local: _Local, stage: Stage, u: _Unknowns, S:
                 f = ca.Function("D", [h, *symbols, *extra], [ca.densify(D)])
                 value = f(S[0], *values, *([new] if name == "q" else [])).full()
                 if source in states:
-                    start = local.places[places[source]]
+                    start = local.places[at_state[source]]
                     U_z[at : at + size, start : start + value.shape[1]] = value
                 else:
-                    start = numbers[source]
+                    start = at_unknown[source]
                     U_x[at : at + size, start : start + value.shape[1]] = value
     return U_x, U_z

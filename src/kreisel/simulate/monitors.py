@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -72,7 +73,7 @@ class Monitors:
         if not symbols:
             symbols, sources = [view.h], view.table[view.h.element_hash()][:, None]
         f = ca.Function("m", [ca.vertcat(*symbols)], [expression])
-        return ArrayFunction(name, lambda x: f(x), {"x": (len(symbols),)}, [(expression.numel(),)]), sources, expression.numel()
+        return ArrayFunction(name, f, {"x": (len(symbols),)}, [(expression.numel(),)]), sources, expression.numel()
 
 
 def _kinetic(e: Any) -> ca.SX:
@@ -98,7 +99,7 @@ def _momenta(e: Any) -> ca.SX:
     return total
 
 
-_QUANTITIES = {
+_QUANTITIES: dict[str, Callable[[Any], ca.SX]] = {
     "kinetic": _kinetic,
     "potential": lambda e: e.energy(e.t, e.q, e.get("v")),
     "work": lambda e: _power(e, dissipative=False),

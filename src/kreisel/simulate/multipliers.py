@@ -6,7 +6,8 @@ interpolated
     :math:`\lambda_{n+1/2} = (\lambda_n^+ + \lambda_{n+1}^-)/2`, and at the grid points the linear interpolation
     :math:`(h_n \lambda_{n-1/2} + h_{n-1} \lambda_{n+1/2})/(h_{n-1} + h_n)`.
 separate
-    from the equations of motion and the constraints on acceleration level, with the derivative of the constraint matrix from three grid points,
+    from the equations of motion and the constraints on acceleration level, with the derivative of the constraint matrix from three grid
+    points,
 
     .. math:: M \dot v + B^T\lambda = f + \hat v^T M v, \quad B(q_n) \dot v = (c_- B(q_{n-1}) + c_0 B(q_n) + c_+ B(q_{n+1})) v_n .
 """
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from kreisel.engine import driver
 from kreisel.methods.base import Accelerations, Elements, Method, Stage
 from kreisel.simulate.newton import Newton
-from kreisel.simulate.program import T, Layout, Program
+from kreisel.simulate.program import Layout, Program, T
 
 Array = NDArray[np.float64]
 
@@ -73,14 +74,14 @@ def separate(solution: Any) -> tuple[Array, Array, Array]:
     a, b, c = (t[triple[:, k]] - t[:n] for k in range(3))
     # Derivative at 0 of the parabola through a, b, c.
     weights = (-(b + c) / ((a - b) * (a - c)), -(a + c) / ((b - a) * (b - c)), -(a + b) / ((c - a) * (c - b)))
-    moving, still = solution._seen.copy(), solution._seen.copy()
+    # B a is minus the derivative of B v + dPhi/dt with v held fast, along places and times of the motion.
+    moving = solution._seen.copy()
     gamma: dict[str, Any] = {"constraint_rate": 0.0, "pfaffian": 0.0}
     for k in range(3):
         _place(solution._layout, moving, q[triple[:, k]], v)
-        _place(solution._layout, still, q[triple[:, k]], 0 * v)
+        moving[:, T] = t[triple[:, k]]
         for name in gamma:
-            B_v = solution._monitors.rows(name, moving) - solution._monitors.rows(name, still)
-            gamma[name] = gamma[name] - weights[k][:, None] * B_v
+            gamma[name] = gamma[name] - weights[k][:, None] * solution._monitors.rows(name, moving)
     acceleration, lam, mu = _evaluate(solution, _Prescribed(("a",), ("lam",), ("mu",)), gamma["constraint_rate"], gamma["pfaffian"])
     if solution.method.needs_acceleration:  # the start is known exactly
         lam[0] = solution.lam[0]

@@ -16,10 +16,11 @@ from kreisel.engine import driver
 class Newton:
     """Newton's method and its stopping test on the increment, |dx_i| <= atol_i + rtol_i |x_i| in the maximum or the root mean square.
 
-    By default it goes on to the rounding floor, so that constraints, energies and momenta hold to round-off. ``matrix``: ``"exact"`` (new in every iteration),
-    ``"simplified"`` (one per step), ``"frozen"`` (kept until convergence gets slow; faster for large systems, but it costs structure at equal tolerance).
-    ``start``: ``"extrapolated"``, ``"zero"``, or a function (node, h) that gives the unknown of a node in symbols. ``atol`` and ``rtol`` may be arrays over the unknowns
-    (nodes in order, then multipliers). ``halvings``: how often a step that fails may be halved.
+    By default it goes on to the rounding floor, so that constraints, energies and momenta hold to round-off. ``matrix``: ``"exact"`` (new
+    in every iteration), ``"simplified"`` (one per step), ``"frozen"`` (kept until convergence gets slow; faster for large systems, but it
+    costs structure at equal tolerance). ``start``: ``"extrapolated"``, ``"zero"``, or a function (node, h) that gives the unknown of a
+    node in symbols. ``atol`` and ``rtol`` may be arrays over the unknowns (nodes in order, then multipliers). ``halvings``: how often a
+    step that fails may be halved.
     """
 
     matrix: str = "exact"
@@ -39,7 +40,11 @@ class Newton:
             raise ValueError(f"Newton: start must be 'extrapolated', 'zero' or a function, got {self.start!r}")
         if self.max_iterations < 1 or self.halvings < 0:
             raise ValueError("Newton: max_iterations must be at least 1 and halvings at least 0")
-        if np.any(np.asarray(self.atol) < 0) or np.any(np.asarray(self.rtol) < 0) or not np.all(np.asarray(self.atol) + np.asarray(self.rtol) > 0):
+        if (
+            np.any(np.asarray(self.atol) < 0)
+            or np.any(np.asarray(self.rtol) < 0)
+            or not np.all(np.asarray(self.atol) + np.asarray(self.rtol) > 0)
+        ):
             raise ValueError("Newton: atol and rtol must not be negative, nor both zero")
 
     def options(self, inexact: bool = False) -> Any:

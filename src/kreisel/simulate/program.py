@@ -1,6 +1,7 @@
 """From a system and a method to the tables of the driver.
 
-Elements on the same nodes go into one kernel; kernels that differ only in numbers are one kernel over several lanes. A small system is one kernel altogether.
+Elements on the same nodes go into one kernel; kernels that differ only in numbers are one kernel over several lanes. A small system is
+one kernel altogether.
 """
 
 from __future__ import annotations
@@ -102,7 +103,13 @@ class _Kernels:
     longest: int = 8
 
     def add(
-        self, inputs: list[ca.SX], outputs: list[ca.SX], sources: Integers, targets: list[Integers], waste: list[int], to_state: bool = False
+        self,
+        inputs: list[ca.SX],
+        outputs: list[ca.SX],
+        sources: Integers,
+        targets: list[Integers],
+        waste: list[int],
+        to_state: bool = False,
     ) -> None:
         """One operation: ``sources`` (instances, inputs) and per output ``targets`` (instances, entries) are indices."""
         instances = len(sources)
@@ -137,9 +144,18 @@ class _Kernels:
 
 
 class Program:
-    """The tables for a sequence of stages, and the memory to run them. ``steps``: whether they are a step in time, which elements may remember."""
+    """The tables for a sequence of stages, and the memory to run them. ``steps``: whether they are a step in time, which elements may
+    remember."""
 
-    def __init__(self, layout: Layout, stages: tuple[Stage, ...], guess: Any = "extrapolated", solver: str = "auto", events: tuple[Any, ...] = (), steps: bool = True) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        stages: tuple[Stage, ...],
+        guess: Any = "extrapolated",
+        solver: str = "auto",
+        events: tuple[Any, ...] = (),
+        steps: bool = True,
+    ) -> None:
         self.layout, self.guess = layout, guess
         system = layout.system
         self.kernels = _Kernels()
@@ -307,7 +323,11 @@ class Program:
             new = m.element.remember(m.parameters, e.t + e.h, *e._frames(m, e.q, e.get("v")))
             out = ca.densify(ca.vertcat(*new.values()))
             targets = np.concatenate(
-                [np.array([[self.layout.parameters[k][name]] for k in view.instances[:, c]]) + np.arange(y.numel()) for name, y in new.items()], axis=1
+                [
+                    np.array([[self.layout.parameters[k][name]] for k in view.instances[:, c]]) + np.arange(y.numel())
+                    for name, y in new.items()
+                ],
+                axis=1,
             )
             symbols, sources = view.inputs([out], 0, np.zeros(0, dtype=np.int64))
             self.kernels.add(symbols, [out], sources, [targets], [-1])
@@ -378,14 +398,26 @@ class Program:
         )
 
     def run(
-        self, S: Array, hs: Array, ts: Array, begin: int, end: int, tolerances: Array, options: Array, memory: Memory, every: int = 0, records: Array | None = None
+        self,
+        S: Array,
+        hs: Array,
+        ts: Array,
+        begin: int,
+        end: int,
+        tolerances: Array,
+        options: Array,
+        memory: Memory,
+        every: int = 0,
+        records: Array | None = None,
     ) -> int:
         """Steps begin to end. -> a code of the driver."""
         m = memory
         return int(
             driver.drive(
-                begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, self.stages, self.metas, self.tables, m.values, m.work,
-                m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, self.watch, m.stats, m.failure,
+                begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, self.stages, self.metas, self.tables,
+                m.values, m.work,
+                m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, self.watch,
+                m.stats, m.failure,
             )
         )  # fmt: skip
 
@@ -409,7 +441,13 @@ class Program:
         assert self.gather.size == 0 or (self.gather.min() >= 0 and self.gather.max() < self.size)
         for s in range(len(self.stages)):
             row, plan = self.stages[s], self.plans[s]
-            limits = {driver.GUESS: self.size, driver.CONSTANT_ROWS: plan.n + 1, driver.RESIDUAL: plan.n + 1, driver.MATRIX: plan.n + 1, driver.UPDATE: self.size}
+            limits = {
+                driver.GUESS: self.size,
+                driver.CONSTANT_ROWS: plan.n + 1,
+                driver.RESIDUAL: plan.n + 1,
+                driver.MATRIX: plan.n + 1,
+                driver.UPDATE: self.size,
+            }
             for column in limits:
                 written = []
                 for op in self.ops[row[column] : row[column + 1]]:
@@ -509,8 +547,12 @@ class _PackView:
             pfaffian_rows = slice(mu_at, mu_at + system.pfaffian_rows[k])
             lam_at, mu_at = rows.stop, pfaffian_rows.stop
             members.append(Member(e, places, SimpleNamespace(**p), rows, pfaffian_rows))
-        lam = self._multipliers(stage.lam_unknowns, method.lam_states, lam_at, elements, members, "rows", layout.lam, u.lam, unknown_symbols)
-        mu = self._multipliers(stage.mu_unknowns, method.mu_states, mu_at, elements, members, "pfaffian_rows", layout.mu, u.mu, unknown_symbols)
+        lam = self._multipliers(
+            stage.lam_unknowns, method.lam_states, lam_at, elements, members, "rows", layout.lam, u.lam, unknown_symbols
+        )
+        mu = self._multipliers(
+            stage.mu_unknowns, method.mu_states, mu_at, elements, members, "pfaffian_rows", layout.mu, u.mu, unknown_symbols
+        )
         self.elements = Elements(nodes, members, self.h, self.t, lam, mu)
         self.unknown_symbols = ca.vertcat(ca.SX(0, 1), *unknown_symbols)
         self.columns = _columns([self.unknown[s.element_hash()] for s in ca.vertsplit(self.unknown_symbols)], count)
@@ -523,7 +565,16 @@ class _PackView:
         return names
 
     def _multipliers(
-        self, unknowns: Any, states: Any, rows: int, elements: Integers, members: list[Member], part: str, at_state: Any, at_unknown: Any, symbols: list[ca.SX]
+        self,
+        unknowns: Any,
+        states: Any,
+        rows: int,
+        elements: Integers,
+        members: list[Member],
+        part: str,
+        at_state: Any,
+        at_unknown: Any,
+        symbols: list[ca.SX],
     ) -> MultiplierView:
         view = MultiplierView(rows, (*states, *unknowns))
         for c, m in enumerate(members):

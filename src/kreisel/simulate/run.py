@@ -72,11 +72,13 @@ def simulate(
 ) -> Solution:
     """Integrates the equations of motion from t = 0 to ``until``.
 
-    ``step``: a length, or the sequence of all steps. ``method``: default RATTLie. ``initial``: another start than the system's: a state of an earlier solution, or ``{body: (q, v)}``. ``acceleration``: ``{body: a}`` if the
-    initial accelerations are known better than the equations of motion would give them. ``project``: move a start that violates the constraints onto them. ``every``: record every k-th
+    ``step``: a length, or the sequence of all steps. ``method``: default RATTLie. ``initial``: another start than the system's: a state
+    of an earlier solution, or ``{body: (q, v)}``. ``acceleration``: ``{body: a}`` if the initial accelerations are known better than the
+    equations of motion would give them. ``project``: move a start that violates the constraints onto them. ``every``: record every k-th
     step. ``events``: what to look for. ``progress``: show a bar.
 
-    A run always gives a solution: its ``status`` and ``message`` say how it ended, and it holds all accepted steps. What is wrong before the first step is an error.
+    A run always gives a solution: its ``status`` and ``message`` say how it ended, and it holds all accepted steps. What is wrong before
+    the first step is an error.
 
     >>> import kreisel as kr
     >>> oscillator = kr.System(kr.R(1), mass=[[1.0]], potential=lambda q: q[0] ** 2 / 2, q=[1.0])
@@ -93,7 +95,11 @@ def simulate(
         raise TypeError(f"method must be a method such as kr.RATTLie(), got {method!r}")
     reason = method.refuse(system)
     if isinstance(system, Hamiltonian) != method.hamiltonian:
-        reason = "it is for Hamiltonian systems" if method.hamiltonian else "a Hamiltonian system has momenta instead of velocities; kr.Midpoint() fits"
+        reason = (
+            "it is for Hamiltonian systems"
+            if method.hamiltonian
+            else "a Hamiltonian system has momenta instead of velocities; kr.Midpoint() fits"
+        )
     if reason:
         raise ValueError(f"{method} does not fit this system: {reason}")
     outer, ts_outer = steps_of(until, step)
@@ -136,10 +142,10 @@ def steps_of(until: float, step: float | ArrayLike) -> tuple[Array, Array]:
         raise ValueError(f"until must be positive, got {until}")
     h = np.asarray(step, dtype=float)
     if not np.all(np.isfinite(h)) or not np.all(h > 0):
-        raise ValueError(f"step must be positive, got {step}")
+        raise ValueError(f"step must be positive, got {step!r}")
     if h.ndim == 0:
         n = max(1, int(np.ceil(until / float(h) * (1 - 1e-12))))
-        return np.full(n, until / n), until / n * np.arange(n + 1)
+        return np.full(n, until / n, dtype=np.float64), np.asarray(until / n * np.arange(n + 1), dtype=np.float64)
     if h.ndim != 1 or abs(h.sum() - until) > 1e-9 * until:
         raise ValueError(f"the sequence of steps must add up to until = {until}, it adds up to {h.sum()}")
     return h, np.concatenate([[0.0], np.cumsum(h)])
@@ -175,8 +181,9 @@ def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: flo
     gaps = {name: _largest(monitors.rows(name, S[None])) for name in ("constraint", "constraint_rate", "pfaffian")}
     if max(gaps.values()) > CONSISTENT * (1 + np.abs(S[: layout.n_state]).max()):
         if not project:
+            rate = max(gaps["constraint_rate"], gaps["pfaffian"])
             raise InconsistentStart(
-                f"the start violates the constraints: positions by {gaps['constraint']:.3g}, velocities by {max(gaps['constraint_rate'], gaps['pfaffian']):.3g}; "
+                f"the start violates the constraints: positions by {gaps['constraint']:.3g}, velocities by {rate:.3g}; "
                 "simulate(..., project=True) moves it onto them, with the least kinetic energy of the change"
             )
         S = _solve(layout, (ProjectPosition(), ProjectVelocity()), S, "project the start onto the constraints")
@@ -191,7 +198,8 @@ def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: flo
             a = np.asarray(a, dtype=float)
             for target in set(method.acceleration_targets[0]):
                 S[places[target] : places[target] + len(a)] = a
-    return method.prepare(layout, S, h, lambda q_v: _solve(layout, (Accelerations(*method.acceleration_targets),), q_v, "find accelerations"))
+    stage = Accelerations(*method.acceleration_targets)
+    return np.asarray(method.prepare(layout, S, h, lambda state: _solve(layout, (stage,), state, "find accelerations")))
 
 
 def _place_initial(layout: Layout, S: Array, initial: Any) -> None:
@@ -200,17 +208,18 @@ def _place_initial(layout: Layout, S: Array, initial: Any) -> None:
         return
     given: dict[str, Any]
     if isinstance(initial, State):
-        given, q, v = {}, 0, 0
+        given, at_q, at_v = {}, 0, 0
         for node in system.nodes:
-            given[node.name] = initial.q[q : q + node.group.n_params], initial.v[v : v + node.group.dim]
-            q, v = q + node.group.n_params, v + node.group.dim
+            given[node.name] = initial.q[at_q : at_q + node.group.n_params], initial.v[at_v : at_v + node.group.dim]
+            at_q, at_v = at_q + node.group.n_params, at_v + node.group.dim
     else:
         given = dict(initial)
     for name, (q, v) in given.items():
         node, places = system.nodes[_number(system, name)], layout.nodes[_number(system, name)]
         q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
         if q.shape != (node.group.n_params,) or v.shape != (node.group.dim,):
-            raise ValueError(f"initial: '{name}' needs q of shape ({node.group.n_params},) and v of shape ({node.group.dim},), got {q.shape} and {v.shape}")
+            wanted = f"q of shape ({node.group.n_params},) and v of shape ({node.group.dim},)"
+            raise ValueError(f"initial: '{name}' needs {wanted}, got {q.shape} and {v.shape}")
         node.group.inverse(q)
         S[places["q"] : places["q"] + len(q)] = q
         for state in ("v", "w"):
@@ -235,7 +244,9 @@ def _solve(layout: Layout, stages: Any, S: Array, what: str) -> Array:
     memory = program.memory()
     one = np.ones(1)
     now = np.array([full[1], full[1]])
-    code = program.run(full, one, now, 0, 1, program.tolerances(1e-13, 1e-13), Newton().options(inexact=bool(layout.system.black_boxes)), memory)
+    code = program.run(
+        full, one, now, 0, 1, program.tolerances(1e-13, 1e-13), Newton().options(inexact=bool(layout.system.black_boxes)), memory
+    )
     if code != driver.DONE:
         status, culprit = explain(program, memory, code, S)
         raise InconsistentStart(f"cannot {what}: {status.value}{culprit}")
@@ -244,7 +255,7 @@ def _solve(layout: Layout, stages: Any, S: Array, what: str) -> Array:
 
 def explain(program: Program, memory: Memory, code: int, S: Array) -> tuple[Status, str]:
     """What went wrong, in the user's words."""
-    step, stage, column = memory.failure
+    _, stage, column = memory.failure
     if code == driver.SINGULAR:
         owner = program.owner(int(stage), int(column) - 1)
         return Status.SINGULAR, f" (at {owner})"
@@ -266,7 +277,16 @@ class _Run:
     """A run in progress."""
 
     def __init__(
-        self, main: Program, opening: Program | None, S: Array, hs: Array, ts: Array, every: int, records: Array, newton: Newton, events: list[When]
+        self,
+        main: Program,
+        opening: Program | None,
+        S: Array,
+        hs: Array,
+        ts: Array,
+        every: int,
+        records: Array,
+        newton: Newton,
+        events: list[When],
     ) -> None:
         self.main, self.opening, self.S, self.hs, self.ts, self.every, self.records = main, opening, S, hs, ts, every, records
         self.newton, self.events = newton, events
@@ -292,7 +312,9 @@ class _Run:
             while self.done < n:
                 begun = time.perf_counter()
                 end = min(n, self.done + chunk)
-                code = self.main.run(self.S, self.hs, self.ts, self.done, end, self.tolerances, self.options, self.memory, self.every, self.records)
+                code = self.main.run(
+                    self.S, self.hs, self.ts, self.done, end, self.tolerances, self.options, self.memory, self.every, self.records
+                )
                 if code == driver.DONE:
                     self.done = end
                     seconds = time.perf_counter() - begun

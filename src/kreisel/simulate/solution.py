@@ -14,7 +14,7 @@ from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
 from kreisel.simulate.monitors import Monitors
-from kreisel.simulate.program import COUNT, T, Layout
+from kreisel.simulate.program import COUNT, Layout, T
 from kreisel.simulate.status import Statistics, Status
 
 Array = NDArray[np.float64]
@@ -41,8 +41,8 @@ class Event:
 class Solution:
     """A motion. Arrays have time first.
 
-    ``t``: times. ``q``, ``v``: coordinates and velocities of all nodes side by side, in the groups' own conventions. ``lam``, ``mu``: multipliers of holonomic and
-    nonholonomic constraints, in the order of the elements.
+    ``t``: times. ``q``, ``v``: coordinates and velocities of all nodes side by side, in the groups' own conventions. ``lam``, ``mu``:
+    multipliers of holonomic and nonholonomic constraints, in the order of the elements.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Solution:
     @cached_property
     def v(self) -> Array:
         """Velocities, (n, dim)."""
-        return self.method.velocities(self)
+        return np.asarray(self.method.velocities(self))
 
     @cached_property
     def lam(self) -> Array:
@@ -102,7 +102,8 @@ class Solution:
         return self._multipliers(self._layout.mu, self.system.pfaffian_rows, self.method.mu_shown)
 
     def multipliers(self, kind: str = "raw") -> Array:
-        """Multipliers of the holonomic constraints: ``"raw"`` as the method has them, ``"interpolated"`` or ``"separate"`` (RATTLie; Hante, 3.5)."""
+        """Multipliers of the holonomic constraints: ``"raw"`` as the method has them, ``"interpolated"`` or ``"separate"`` (RATTLie;
+        Hante, 3.5)."""
         from kreisel.simulate.multipliers import multipliers
 
         return multipliers(self, kind)[0]
@@ -153,7 +154,8 @@ class Solution:
         raise TypeError(f"'{name}' has no position")
 
     def velocity(self, name: str, frame: str = "own") -> Array:
-        """Velocities of a body: ``"own"``, as the group has them; ``"body"`` or ``"space"``: angular and linear velocity in these axes, (n, 6)."""
+        """Velocities of a body: ``"own"``, as the group has them; ``"body"`` or ``"space"``: angular and linear velocity in these axes,
+        (n, 6)."""
         i = self.system.number[self._node(name).name]
         start = sum(n.group.dim for n in self.system.nodes[:i])
         node = self.system.nodes[i]
@@ -181,7 +183,9 @@ class Solution:
     @cached_property
     def _seen(self) -> Array:
         """The records with the velocities that are shown, and the parameters."""
-        S = np.concatenate([self._records, np.broadcast_to(self._layout.parameter_values, (len(self.t), len(self._layout.parameter_values)))], axis=1)
+        S = np.concatenate(
+            [self._records, np.broadcast_to(self._layout.parameter_values, (len(self.t), len(self._layout.parameter_values)))], axis=1
+        )
         at = 0
         for node, places in zip(self.system.nodes, self._layout.nodes, strict=True):
             S[:, places["v"] : places["v"] + node.group.dim] = self.v[:, at : at + node.group.dim]
@@ -190,10 +194,12 @@ class Solution:
 
     @cached_property
     def kinetic_energy(self) -> Array:
+        """Kinetic energy."""
         return self._monitors.total("kinetic", self._seen)[:, 0]
 
     @cached_property
     def potential_energy(self) -> Array:
+        """Potential energy."""
         return self._monitors.total("potential", self._seen)[:, 0]
 
     @property
@@ -233,13 +239,13 @@ class Solution:
     @cached_property
     def constraint_violation(self) -> Array:
         """Largest violation of the holonomic constraints, per time."""
-        return np.max(np.abs(self._monitors.rows("constraint", self._seen)), axis=1, initial=0.0)
+        return np.asarray(np.max(np.abs(self._monitors.rows("constraint", self._seen)), axis=1, initial=0.0))
 
     @cached_property
     def velocity_violation(self) -> Array:
         """Largest violation of the constraints on velocities (hidden and nonholonomic ones), per time."""
         rates = [self._monitors.rows(name, self._seen) for name in ("constraint_rate", "pfaffian")]
-        return np.max(np.abs(np.concatenate(rates, axis=1)), axis=1, initial=0.0)
+        return np.asarray(np.max(np.abs(np.concatenate(rates, axis=1)), axis=1, initial=0.0))
 
     @property
     def newton_iterations(self) -> Array:
@@ -265,8 +271,8 @@ class Solution:
     def step_matrix(self, k: int = -1, h: float | None = None) -> Array:
         """The derivative of the step that starts at the k-th recorded time: of the states after it by the states before it.
 
-        Order: for each node w (where q is varied to q exp(w)) and the states of the method, ``sol.method.states``; then those of the multipliers. ``h``: default the step that led to
-        the k-th time (at the start: that followed it).
+        Order: for each node w (where q is varied to q exp(w)) and the states of the method, ``sol.method.states``; then those of the
+        multipliers. ``h``: default the step that led to the k-th time (at the start: that followed it).
         """
         from kreisel.simulate.linearise import step_matrix
 

@@ -6,7 +6,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-
 from kreisel.mechanics.node import PivotNode, PointNode, RigidNode
 
 if TYPE_CHECKING:
@@ -16,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def to_xarray(solution: Solution) -> xarray.Dataset:
-    """All of a solution: coordinates, velocities, multipliers, poses of the bodies, monitors; with units, conventions and options as attributes."""
+    """All of a solution: coordinates, velocities, multipliers, poses of the bodies, monitors; with units, conventions and options as
+    attributes."""
     import xarray
 
     s = solution
@@ -35,7 +35,11 @@ def to_xarray(solution: Solution) -> xarray.Dataset:
         if isinstance(node, (RigidNode, PivotNode, PointNode)):
             data[f"position_{node.name}"] = (("time", "axis"), s.position(node.name), {"units": "m", "long_name": "in space axes"})
         if isinstance(node, (RigidNode, PivotNode)):
-            data[f"rotation_{node.name}"] = (("time", "space_axis", "body_axis"), s.rotation(node.name), {"long_name": "rotation matrix, body to space"})
+            data[f"rotation_{node.name}"] = (
+                ("time", "space_axis", "body_axis"),
+                s.rotation(node.name),
+                {"long_name": "rotation matrix, body to space"},
+            )
     attributes = {
         "title": "a motion computed with Kreisel",
         "kreisel_version": version("kreisel"),
@@ -70,5 +74,3 @@ def load(path: str | Path) -> xarray.Dataset:
         raise FileNotFoundError(f"there is no file {path}")
     with xarray.open_dataset(path, engine="h5netcdf") as data:
         return data.load()
-
-

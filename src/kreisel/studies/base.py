@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from kreisel.simulate import Solution
@@ -185,3 +186,10 @@ def largest(difference: np.ndarray) -> float:
 def last(difference: np.ndarray) -> float:
     """The same norm at the last time."""
     return float(np.sqrt(np.mean(difference[-1] ** 2)))
+
+
+def error_axes(axes: Axes) -> None:
+    """Logarithmic axes for errors over steps that are halved."""
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("step h in s")

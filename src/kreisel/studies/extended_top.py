@@ -32,6 +32,10 @@ GAMMA = -19 * pi / 40
 NAMES = {"SO3": "SO(3)", "SE3": "SE(3)", "SO3xR3": r"R³ $\times$ SO(3)"}
 
 
+#: Colour, line, width and layer of a formulation: equal curves are seen as equal.
+STYLES = {"SO3": ("C0", "-", 1.4, 3.0), "SE3": ("C1", "--", 0.9, 4.0), "SO3xR3": ("C2", "-", 0.7, 2.0)}
+
+
 def listed(value: Any) -> list[Any]:
     """A list of one or several values."""
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -140,7 +144,7 @@ def soft_spring(
         b.set(ylabel="Ω₁ in rad/s")
         c.set(xlabel="t in s", ylabel="Ω₂ (solid), Ω₃ (dashed) in rad/s")
         d.set(xlabel="t in s", ylabel="energy in J")
-        a.legend(fontsize=7)
+        figure.legend(*a.get_legend_handles_labels(), loc="outside lower center", ncols=len(dampings) + 1, fontsize=8)
 
     return Result(numbers, arrays, draw)
 
@@ -226,12 +230,12 @@ def stiff_spring(
         d = listed(damping)[min(1, len(listed(damping)) - 1)]
         axes = figure.subplots(2, len(cases), squeeze=False, sharex=True)
         for (case, options), (a, e) in zip(cases.items(), axes.T, strict=True):
-            # The formulation with the largest accelerations goes behind the others.
-            for k, f in reversed(list(enumerate(listed(formulation)))):
+            for k, f in enumerate(listed(formulation)):
                 key = f"{case}, {f}, d = {d:g}"
-                style = {"color": f"C{k}", "linestyle": ("-", "--", "-")[k % 3], "linewidth": 0.9}
-                a.plot(arrays[f"t [{key}]"], arrays[f"a [{key}]"][:, 1], label=NAMES.get(f, f), **style)
-                e.plot(arrays[f"t [{key}]"], arrays[f"energy [{key}]"] + 147.15, label=NAMES.get(f, f), **style)
+                color, line, width, layer = STYLES.get(f, (f"C{k}", "-", 1.0, 1))
+                style = {"color": color, "linestyle": line, "linewidth": width, "zorder": layer, "label": NAMES.get(f, f)}
+                a.plot(arrays[f"t [{key}]"], arrays[f"a [{key}]"][:, 1], **style)
+                e.plot(arrays[f"t [{key}]"], arrays[f"energy [{key}]"] + 147.15, **style)
             a.set(ylabel="d/dt Ω₂ in rad/s²", title=f"α₀ = {options['alpha']:.4g} rad, first guess: {options['start']}, d = {d:g} N m s")
             a.title.set_fontsize(8)
             e.set(xlabel="t in s", ylabel="energy above its minimum in J", yscale="log")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.methods import BLieDF, Composition, Method, RATTLie
-from kreisel.studies.base import Result, check_names, end_of_run, fitted_order, largest, last, study
+from kreisel.studies.base import Result, check_names, end_of_run, error_axes, fitted_order, largest, last, study
 from kreisel.studies.words import FORMULATIONS, further, method_of, model_of, parameters_of, share
 
 if TYPE_CHECKING:
@@ -176,9 +176,8 @@ def heavy_top_order(
         raise ValueError(f"t_end must be at least the coarsest step 2^-{first}, got {t_end}")
     h = 0.5 ** np.array(exponents, dtype=float)
     exact = reference(grid, of_model)
-    # One step from exact data: not at the start, where the errors of some components vanish by symmetry, but from the first time of the
-    # grid, with the space turned so that the top again starts with R = 1. (For the energy and the like this is another start of the same
-    # top.)
+    # One step from exact data: not at the start, where part of the error vanishes by symmetry, but from the middle of the run, with the
+    # space turned so that the top has R = 1 there.
     begin = exact.at(grid[len(grid) // 2 :][:1])
     of_later = of_model | {
         "gravity": begin.R[0].T @ np.asarray(parameters_of_top(of_model)["gravity"], dtype=float),
@@ -219,9 +218,10 @@ def heavy_top_order(
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         for name, label in {"q": "configuration", "v": "angular velocity in rad/s"}.items():
-            left.loglog(h, table[name], "o-", label=f"{label}: order {numbers['orders'][name]:.2f}")
+            left.plot(h, table[name], "o-", label=f"{label}: order {numbers['orders'][name]:.2f}")
         slope(left, h, table["q"], getattr(chosen, "order", 2))
-        left.set(xlabel="step h in s", ylabel="error", title=title)
+        error_axes(left)
+        left.set(ylabel="error", title=title)
         left.legend(fontsize=8)
         draw_multipliers(right, h, table, numbers["orders"])
 
@@ -230,22 +230,21 @@ def heavy_top_order(
 
 def slope(axes: Axes, h: Array, e: list[float], order: int) -> None:
     """A line of the given order below a curve."""
-    axes.loglog(h, 0.4 * e[0] * (h / h[0]) ** order, "k:", linewidth=1, label=f"order {order}")
+    axes.plot(h, 0.4 * e[0] * (h / h[0]) ** order, "k:", linewidth=1, label=f"order {order}")
 
 
-LABELS = {"lam": "as the method has it", "lam_plus": "one-sided, +", "lam_interpolated": "interpolated", "lam_separate": "separate"}
+LABELS_OF_KINDS = {"plus": "one-sided, +", "interpolated": "interpolated", "separate": "separate"}
+LABELS = {"lam": "as the method has it"} | {f"lam_{kind}": label for kind, label in LABELS_OF_KINDS.items()}
 
 
 def draw_multipliers(axes: Axes, h: Array, table: Mapping[str, list[float]], fitted: Mapping[str, float]) -> None:
     """Errors of multipliers over the steps: the largest solid, at the end dashed."""
     for k, (name, label) in enumerate(LABELS.items()):
         if name in table:
-            axes.loglog(h, table[name], "o-", color=f"C{k}", label=f"{label}: order {fitted[name]:.2f}")
-            axes.loglog(
-                h, table[f"{name}_end"], "x--", color=f"C{k}", linewidth=1, label=f"  at the end: order {fitted[f'{name}_end']:.2f}"
-            )
+            axes.plot(h, table[name], "o-", color=f"C{k}", label=f"{label}: order {fitted[name]:.2f}")
+            axes.plot(h, table[f"{name}_end"], "x--", color=f"C{k}", linewidth=1, label=f"  at the end: order {fitted[f'{name}_end']:.2f}")
+    error_axes(axes)
     axes.set(
-        xlabel="step h in s",
         ylabel="error of the multiplier in N",
         title="multipliers" if "lam" in table else "no constraints, no multipliers",
     )
@@ -300,10 +299,11 @@ def multipliers_top(
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         draw_multipliers(left, h, table, numbers["orders"])
-        some = solution.t < min(0.2, t_end)
-        for name, label in (("lam_raw", "one-sided, -"), ("lam_plus", "one-sided, +"), ("lam_separate", "separate")):
-            right.plot(solution.t[some], arrays[name][some, 2], label=label)
-        right.set(xlabel="t in s", ylabel="third component of the multiplier in N", title=f"h = {h[-1]:.3g} s")
+        i = np.searchsorted(solution.t, grid - 1e-12)
+        for name, label in {"raw": "one-sided, -", **LABELS_OF_KINDS}.items():
+            gap = np.sqrt(np.mean((arrays[f"lam_{name}"][i] - exact.lam) ** 2, axis=1))
+            right.semilogy(grid, gap, linewidth=0.9, label=label)
+        right.set(xlabel="t in s", ylabel="error of the multiplier in N", title=f"over time, h = {h[-1]:.3g} s")
         right.legend(fontsize=8)
 
     return Result(numbers, arrays, draw)
@@ -385,12 +385,13 @@ def heavy_top_energy(
             E = arrays[f"energy_{name}"]
             left.plot(arrays[f"t_{name}"], E - E[0], linewidth=0.8, label=name)
             if name != "RATTLie":
-                right.loglog(h, np.abs(loss[name]), "o-", label=f"{name}: loss")
-        right.loglog(h, amplitudes, "o-", label="RATTLie: amplitude")
-        right.loglog(h, np.abs(drop["BLieDF"]), "x--", label="BLieDF: first step")
-        left.set_yscale("symlog", linthresh=max(amplitudes[-1], 1e-12))
+                right.plot(h, np.abs(loss[name]), "o-", label=f"{name}: loss")
+        right.plot(h, amplitudes, "o-", label="RATTLie: amplitude")
+        right.plot(h, np.abs(drop["BLieDF"]), "x--", label="BLieDF: first step")
+        left.set_yscale("symlog", linthresh=max(3 * amplitudes[-1], 1e-12))
         left.set(xlabel="t in s", ylabel="E(t) - E(0) in J", title=f"{formulation}, {spin} top, h = {h[-1]:.3g} s")
-        right.set(xlabel="step h in s", ylabel="energy in J", title=f"up to t = {t_end:g} s")
+        error_axes(right)
+        right.set(ylabel="energy in J", title=f"up to t = {t_end:g} s")
         left.legend(fontsize=8)
         right.legend(fontsize=8)
 
@@ -449,7 +450,9 @@ def heavy_top_groups(
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         axes.bar(names, [relative[f] for f in names], color="C0")
-        axes.boxplot([np.array(seconds[f]) / median["SE3"] for f in names], positions=range(len(names)), manage_ticks=False)
+        axes.boxplot(
+            [np.array(seconds[f]) / median["SE3"] for f in names], positions=range(len(names)), manage_ticks=False, showfliers=False
+        )
         axes.axhline(1, color="k", linewidth=0.8, linestyle=":")
         axes.set(xlabel="group", ylabel="time relative to SE3", title=f"{chosen}, h = {step:.3g} s, {len(seconds['SE3'])} repetitions")
         for i, f in enumerate(names):

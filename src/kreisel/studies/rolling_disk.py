@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kreisel.studies.base import Result, end_of_run, fitted_order, largest, study
+from kreisel.studies.base import Result, end_of_run, error_axes, fitted_order, largest, study
 from kreisel.studies.words import further, model_of
 
 if TYPE_CHECKING:
@@ -80,9 +80,10 @@ def rolling_disk(
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         for name, label in LABELS.items():
-            left.loglog(h, table[name], "o-", label=f"{label}: order {fitted[name]:.2f}")
-        left.loglog(h, 0.3 * table["q"][0] * (h / h[0]) ** 2, "k:", linewidth=1, label="order 2")
-        left.set(xlabel="step h in s", ylabel="error", title="convergence")
+            left.plot(h, table[name], "o-", label=f"{label}: order {fitted[name]:.2f}")
+        left.plot(h, 0.3 * table["q"][0] * (h / h[0]) ** 2, "k:", linewidth=1, label="order 2")
+        error_axes(left)
+        left.set(ylabel="error", title="convergence")
         left.legend(fontsize=8)
         x = arrays["position"]
         line = right.scatter(x[:, 0], x[:, 1], c=x[:, 2], s=3)
