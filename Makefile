@@ -22,6 +22,8 @@ $(READY_BENCH): $(READY)
 	@touch $@
 
 demo: $(READY)
+	$(BIN)/python examples/top.py
+	@echo
 	$(BIN)/python examples/groups.py
 
 test: $(READY) lint
@@ -37,7 +39,9 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY_BENCH)
+	$(BIN)/python bench/top.py
 	$(BIN)/python bench/groups.py
+	$(BIN)/python bench/linear.py
 
 docs: $(READY)
 	$(BIN)/pdoc --math --docformat restructuredtext -o out/docs kreisel
