@@ -34,6 +34,7 @@ from kreisel.mechanics import (
 from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, Midpoint, RATTLie, SHAKELie
 
 if TYPE_CHECKING:
+    from kreisel import view
     from kreisel.simulate import InconsistentStart, Newton, Solution, State, Status, When, load, random_steps, simulate
 
 __version__ = "0.1.0"
@@ -48,11 +49,13 @@ def __getattr__(name: str) -> Any:
         for later in _LATER:
             globals()[later] = getattr(module, later)
         return globals()[name]
+    if name == "view":  # brings in matplotlib, when it draws
+        return import_module("kreisel.view")
     raise AttributeError(f"module 'kreisel' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER])
+    return sorted([*globals(), *_LATER, "view"])
 
 
 __all__ = [
@@ -100,4 +103,5 @@ __all__ = [
     "models",
     "random_steps",
     "simulate",
+    "view",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -136,7 +137,7 @@ def reproduce(
         raise ValueError(f"say which study; there are: {', '.join(sorted(STUDIES))}")
     study = find(name)
     if show_options:
-        print(study.function.__doc__)
+        print(inspect.getdoc(study.function))
         _table("Options", ("name", "default"), [(k, _short(v)) for k, v in study.options.items()])
         if study.further:
             print("Further: " + ", ".join(k for k in study.further if k not in study.options))

@@ -37,7 +37,8 @@ class Shake(Stage):
         return {"x": [p - p0 - h * f + b for p, p0, f, b in terms], "l": e.constraint(e.t + h, e.move("x")) / h}
 
     def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
-        return {"w": n.x, "q": n.moved(h * n.x)}
+        # v, extrapolated, is for events and for elements that remember; the next step gives the final one.
+        return {"w": n.x, "q": n.moved(h * n.x), "v": (3 * n.x - n.w) / 2}
 
     def update_multipliers(self, lam: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
         return {"lam": lam.l / h}
@@ -55,6 +56,9 @@ class Opening(rattlie.Half):
     def residual(self, e: Elements) -> dict[str, Any]:
         e.mu = MultiplierView(0, ("mu",))
         return super().residual(e)
+
+    def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        return {**super().update(n, h), "v": 2 * n.x - n.v}
 
     def update_multipliers(self, lam: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
         return {"lam": lam.l / h}

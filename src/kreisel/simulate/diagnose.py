@@ -58,7 +58,7 @@ def not_finite(layout: Layout, S: Array) -> list[str]:
 
             def formula(t: ca.SX, *frames: Any, f: Any = f, hook: str = hook, p: Any = p) -> ca.SX:
                 y = ca.SX(f(p, t, list(frames), list(frames)) if hook == "power" else f(p, t, *frames))
-                symbols = ca.vertcat(*(ca.vertcat(a.q, a.v) for a in frames))
+                symbols = ca.vertcat(t, *(ca.vertcat(a.q, a.v) for a in frames))
                 return ca.vertcat(y, ca.vec(ca.densify(ca.jacobian(y, symbols))))
 
             symbols, expression, sources = expression_at(layout, e.bodies, formula, f"'{e.name}'")

@@ -120,7 +120,8 @@ def _evaluate(solution: Any, stage: Stage, gamma_lam: Array | None = None, gamma
                     at += size
         code = program.run(S, np.ones(1), np.array([t, t]), 0, 1, tolerances, options, memory)
         if code != driver.DONE:
-            raise ValueError(f"there are no unique accelerations and multipliers at t = {t:.6g}: constraints are redundant")
+            reason = "a force or constraint is nan or inf there" if code == driver.NOT_FINITE else "constraints are redundant"
+            raise ValueError(f"there are no unique accelerations and multipliers at t = {t:.6g}: {reason}")
         out[k] = S[: layout.n_state]
     dummy = type(solution)(layout, out, solution.status, solution.message, solution.stats)
     return dummy._state("a"), dummy.lam, dummy.mu

@@ -196,6 +196,9 @@ def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: flo
         for name, a in acceleration.items():
             places = layout.nodes[_number(system, name)]
             a = np.asarray(a, dtype=float)
+            dim = system.nodes[_number(system, name)].group.dim
+            if a.shape != (dim,):
+                raise ValueError(f"acceleration: '{name}' needs shape ({dim},), got {a.shape}")
             for target in set(method.acceleration_targets[0]):
                 S[places[target] : places[target] + len(a)] = a
     stage = Accelerations(*method.acceleration_targets)
@@ -379,28 +382,46 @@ class _Run:
         return False
 
     def _crossed(self) -> When | None:
-        """Finds the time of the crossing in the step just made, on the group."""
+        """Finds the times of all crossings in the step just made, on the group. -> the first event that stops the run"""
         step, which = int(self.memory.failure[0]), int(self.memory.failure[1])
         self.done = step + 1
-        layout, event = self.main.layout, self.events[which]
+        layout = self.main.layout
         n = layout.n_state
         # The state before the step is the driver's backup.
         before, after = self.memory.buffers[4][:n].copy(), self.S[:n].copy()
         before[1] = self.ts[step]
-        value = _scalar(layout, event)
-        low, high = 0.0, 1.0
-        sign = np.sign(value(_between(layout, before, after, 0.0)))
-        for _ in range(60):
-            middle = (low + high) / 2
-            if np.sign(value(_between(layout, before, after, middle))) == sign:
-                low = middle
-            else:
-                high = middle
-        S = _between(layout, before, after, high)
-        q = np.concatenate([S[p["q"] : p["q"] + node.group.n_params] for node, p in zip(layout.system.nodes, layout.nodes, strict=True)])
-        v = np.concatenate([S[p["v"] : p["v"] + node.group.dim] for node, p in zip(layout.system.nodes, layout.nodes, strict=True)])
-        self.found.append(Event(event.name, float(S[1]), State(float(S[1]), q, v)))
-        return event if event.stop else None
+        crossings = []
+        for k, event in enumerate(self.events):
+            value = _scalar(layout, event)
+            old, new = value(before), value(after)
+            # The driver has seen the first one; others may have crossed in the same step.
+            if k == which or old * new < 0 or (new == 0 and old != 0):
+                crossings.append((_crossing(layout, value, before, after), event))
+        for tau, event in sorted(crossings, key=lambda c: c[0]):
+            self.found.append(_event_at(layout, event, _between(layout, before, after, tau)))
+            if event.stop:
+                return event
+        return None
+
+
+def _crossing(layout: Layout, value: Callable[[Array], float], before: Array, after: Array) -> float:
+    """The part of the step after which the value has changed its sign, by bisection."""
+    low, high = 0.0, 1.0
+    sign = np.sign(value(before))
+    for _ in range(60):
+        middle = (low + high) / 2
+        if np.sign(value(_between(layout, before, after, middle))) == sign:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _event_at(layout: Layout, event: When, S: Array) -> Event:
+    nodes = list(zip(layout.system.nodes, layout.nodes, strict=True))
+    q = np.concatenate([S[p["q"] : p["q"] + node.group.n_params] for node, p in nodes])
+    v = np.concatenate([S[p["v"] : p["v"] + node.group.dim] for node, p in nodes])
+    return Event(event.name, float(S[1]), State(float(S[1]), q, v))
 
 
 def _between(layout: Layout, before: Array, after: Array, tau: float) -> Array:

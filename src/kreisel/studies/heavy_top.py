@@ -32,8 +32,10 @@ Array = NDArray[np.float64]
 
 #: Errors are compared at multiples of this fraction of a second.
 GRID = 256
-#: Below this share of the largest value, the rounding errors of run and reference are seen, and no order.
-FLOOR = 2e-11
+#: Errors below these shares of the largest value show rounding, of run and reference (about 1e-12 in R), and no order.
+FLOORS = {"q": 3e-12, "v": 1e-13, "lam": 1e-13, "energy": 1e-13}
+#: Errors of multipliers, which may have a transient of a few steps, are taken at every step of runs up to h = 2^-this, else as the others.
+FINEST_COMPARED = 16
 
 
 @dataclass(frozen=True)
@@ -68,19 +70,24 @@ def reference(times: Array, parameters: Mapping[str, Any]) -> Reference:
     W0 = np.asarray(SPINS[p["spin"]] if p["omega"] is None else p["omega"], dtype=float)
     J = np.asarray(p["inertia"], dtype=float)
     J = (np.diag(J) if J.ndim == 1 else J) + m * (X @ X * np.eye(3) - np.outer(X, X))
-    inverse = np.linalg.inv(J)
-
-    def acceleration(R: Array, W: Array) -> Array:
-        return np.asarray(inverse @ (m * np.cross(X, R.T @ gamma) - np.cross(W, J @ W)))
+    inverse, arm = np.linalg.inv(J), m * skew(*X)
 
     def rate(t: float, y: Array) -> Array:
         R, W = y[:9].reshape(3, 3), y[9:]
-        return np.concatenate([np.cross(R, W).ravel(), acceleration(R, W)])
+        spin = skew(*W)
+        return np.concatenate([(R @ spin).ravel(), inverse @ (arm @ (gamma @ R) - spin @ (J @ W))])
 
     solved = solve_ivp(rate, (0.0, times[-1]), np.concatenate([np.eye(3).ravel(), W0]), "DOP853", times, rtol=2.3e-14, atol=1e-13)
     R, W = solved.y[:9].T.reshape(-1, 3, 3), solved.y[9:].T
-    lam = [m * (r.T @ gamma - np.cross(acceleration(r, w), X) - np.cross(w, np.cross(w, X))) for r, w in zip(R, W, strict=True)]
-    return Reference(times, R, W, np.array(lam), X)
+    # gamma @ R: the rows R^T gamma
+    A = (m * np.cross(X, gamma @ R) - np.cross(W, W @ J)) @ inverse
+    lam = m * (gamma @ R - np.cross(A, X) - np.cross(W, np.cross(W, X)))
+    return Reference(times, R, W, lam, X)
+
+
+def skew(a: float, b: float, c: float) -> Array:
+    """The matrix of the cross product with (a, b, c)."""
+    return np.array([[0.0, -c, b], [c, 0.0, -a], [-b, a, 0.0]])
 
 
 def parameters_of_top(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,15 +110,24 @@ def multipliers(solution: Solution, kind: str) -> Array:
     return solution._multipliers(solution._layout.lam, solution.system.rows, "plus", records)[: len(solution.t)]
 
 
-def errors(solution: Solution, exact: Reference) -> dict[str, float]:
-    """Errors of q, v and all multipliers; the largest over the times of the reference, and (``..._end``) the one at the end."""
-    i = np.searchsorted(solution.t, exact.t - 1e-12)
+def common_times(finest: int, t_end: float) -> Array:
+    """The times of all steps of the finest run; if they are too many, the times of the grid."""
+    n = 2**finest if finest <= FINEST_COMPARED else GRID
+    return np.asarray(np.arange(round(t_end * n) + 1) / n, dtype=float)
+
+
+def errors(solution: Solution, exact: Reference, grid: Array) -> dict[str, float]:
+    """Errors of q and v, the largest on the grid; of all multipliers, the largest of all steps, and (``..._end``) the one at the end."""
+    i = np.searchsorted(solution.t, grid - 1e-12)
     x = np.concatenate([solution.rotation("top").reshape(-1, 9), solution.position("top")], axis=1)
-    found = {"q": x[i] - exact.q, "v": solution.velocity("top")[i, :3] - exact.omega}
+    there = exact.at(grid)
+    found = {"q": x[i] - there.q, "v": solution.velocity("top")[i, :3] - there.omega}
     if solution.lam.shape[1]:
-        found["lam"] = solution.lam[i] - exact.lam
+        every = max(1, round((len(solution.t) - 1) / (len(exact.t) - 1)))
+        lam = exact.at(solution.t[::every]).lam
+        found["lam"] = solution.lam[::every] - lam
         for kind in kinds_of_multipliers(solution.method):
-            found[f"lam_{kind}"] = multipliers(solution, kind)[i] - exact.lam
+            found[f"lam_{kind}"] = multipliers(solution, kind)[::every] - lam
     out = {name: largest(d) for name, d in found.items()}
     out |= {f"{name}_end": last(d) for name, d in found.items() if name.startswith("lam")}
     out["energy"] = float(np.abs(solution.energy - solution.energy[0]).max())
@@ -129,7 +145,8 @@ def orders(h: Array, table: dict[str, list[float]], scales: Mapping[str, float])
     fitted = {}
     for name, column in table.items():
         e = np.array(column)
-        seen = e > FLOOR * scales.get(name.split("_")[0], 1.0)
+        kind = name.split("_")[0]
+        seen = e > FLOORS[kind] * scales.get(kind, 1.0)
         fitted[name] = fitted_order(h[seen], e[seen])
     return fitted
 
@@ -157,8 +174,11 @@ def heavy_top_order(
     """Errors of any method in any formulation over step sizes h = 2^-coarsest .. 2^-finest, and fitted orders of q, v and multipliers.
 
     The thesis: t_end = 10, h = 2^-9 to 2^-18. Default: where the method converges on the fast top, four halvings. Further options: the
-    parameters of the model and method. Multipliers: ``lam`` as the method has them, for RATTLie lam^-; ``lam_plus``,
-    ``lam_interpolated``, ``lam_separate``: see :mod:`kreisel.simulate.multipliers`.
+    parameters of the model and method.
+
+    Multipliers: ``lam`` as the method has them, for RATTLie lam^-; ``lam_plus``, ``lam_interpolated``, ``lam_separate``: see
+    :mod:`kreisel.simulate.multipliers`. Names with ``_end``: the error at the end, not the largest. Errors of q and v are taken at
+    multiples of 1/256; those of multipliers at every step, since some methods have a transient of a few steps, unless finest > 16.
     """
     from kreisel.simulate import simulate
 
@@ -171,11 +191,11 @@ def heavy_top_order(
     if final <= first:
         raise ValueError(f"finest must be greater than coarsest = {first}, got {final}")
     exponents = range(first, final + 1)
-    grid = np.arange(1, round(t_end * min(GRID, 2**first)) + 1) / min(GRID, 2**first)
-    if len(grid) == 0:
+    grid = np.arange(round(t_end * min(GRID, 2**first)) + 1) / min(GRID, 2**first)
+    if len(grid) < 2:
         raise ValueError(f"t_end must be at least the coarsest step 2^-{first}, got {t_end}")
     h = 0.5 ** np.array(exponents, dtype=float)
-    exact = reference(grid, of_model)
+    exact = reference(common_times(final, grid[-1]), of_model)
     # One step from exact data: not at the start, where part of the error vanishes by symmetry, but from the middle of the run, with the
     # space turned so that the top has R = 1 there.
     begin = exact.at(grid[len(grid) // 2 :][:1])
@@ -189,11 +209,12 @@ def heavy_top_order(
     table: dict[str, list[float]] = {}
     local: dict[str, list[float]] = {}
     for e in exponents:
-        every = max(1, 2**e // GRID) if thin else 1
+        every = 2**e // GRID if thin and final > FINEST_COMPARED else 1
         solution = simulate(system, grid[-1], 0.5**e, chosen, every=every)
         if not solution.success:
             raise ValueError(f"h = 2^-{e}: {solution.message}")
-        for name, value in errors(solution, exact.at(grid)).items():
+        row = errors(solution, exact, grid)
+        for name, value in row.items():
             table.setdefault(name, []).append(value)
         one = simulate(later, 0.5**e, 0.5**e, chosen)
         for name, value in local_errors(one, exact_later.at(np.array([0.5**e]))).items():
@@ -281,19 +302,19 @@ def multipliers_top(
     if finest <= coarsest:
         raise ValueError(f"finest must be greater than coarsest = {coarsest}, got {finest}")
     per_second = min(GRID, 2**coarsest)
-    grid = np.arange(1, round(t_end * per_second) + 1) / per_second
-    exact = reference(grid, of_model)
+    grid = np.arange(round(t_end * per_second) + 1) / per_second
+    exact = reference(common_times(finest, grid[-1]), of_model)
     h = 0.5 ** np.arange(coarsest, finest + 1, dtype=float)
     table: dict[str, list[float]] = {}
     for step in h:
         solution = simulate(system, grid[-1], step, newton=Newton(atol=atol, rtol=rtol))
         if not solution.success:
             raise ValueError(f"h = {step}: {solution.message}")
-        for name, value in errors(solution, exact).items():
+        for name, value in errors(solution, exact, grid).items():
             table.setdefault(name, []).append(value)
     scales = {"v": float(np.abs(exact.omega).max()), "lam": float(np.abs(exact.lam).max())}
     numbers = {"error_table": {"h": h.tolist(), **table}, "orders": orders(h, table, scales), **end_of_run(solution)}
-    arrays = {"t": solution.t, "lam_raw": solution.lam, "lam_exact": exact.lam, "t_exact": grid}
+    arrays = {"t": solution.t, "lam_raw": solution.lam, "lam_exact": exact.lam, "t_exact": exact.t}
     arrays |= {f"lam_{kind}": multipliers(solution, kind) for kind in ("plus", "interpolated", "separate")}
 
     def draw(figure: Figure) -> None:
@@ -301,7 +322,7 @@ def multipliers_top(
         draw_multipliers(left, h, table, numbers["orders"])
         i = np.searchsorted(solution.t, grid - 1e-12)
         for name, label in {"raw": "one-sided, -", **LABELS_OF_KINDS}.items():
-            gap = np.sqrt(np.mean((arrays[f"lam_{name}"][i] - exact.lam) ** 2, axis=1))
+            gap = np.sqrt(np.mean((arrays[f"lam_{name}"][i] - exact.at(grid).lam) ** 2, axis=1))
             right.semilogy(grid, gap, linewidth=0.9, label=label)
         right.set(xlabel="t in s", ylabel="error of the multiplier in N", title=f"over time, h = {h[-1]:.3g} s")
         right.legend(fontsize=8)

@@ -1,0 +1,131 @@
+"""Every study runs at a small size, gives plain numbers, and draws."""
+
+import json
+
+import numpy as np
+import pytest
+
+from kreisel.studies import STUDIES, Result, find, reproduce, study
+from kreisel.studies.base import fitted_order, plain
+from kreisel.studies.words import method_of, value_of
+
+SMALL = {
+    "hante/heavy-top-order": {"coarsest": 8, "finest": 9, "t_end": 0.25},
+    "hante/heavy-top-energy": {"finest": 10, "t_end": 0.25},
+    "hante/heavy-top-groups": {"t_end": 0.1, "repetitions": 2},
+    "hante/multipliers-top": {"finest": 9, "t_end": 0.25},
+    "hante/rolling-disk": {"steps": 512, "halvings": 1, "refinement": 2},
+    "klemps/soft-spring": {"t_end": 0.5},
+    "klemps/stiff-spring": {"damping": 100, "t_end": 0.2},
+    "klemps/angle-wrap": {"t_end": 0.2},
+    "kreisel/group-accuracy": {"groups": "SO3", "samples": 1},
+}
+OF_A_RUN = {"t_end", "position", "rotation", "velocity", "energy_start", "energy_end", "max_constraint", "newton_iterations_mean"}
+
+
+def test_the_list_is_complete():
+    assert set(SMALL) == set(STUDIES)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_study(name, tmp_path):
+    result = reproduce(name, **SMALL[name])
+    assert result.name == name
+    assert result.source
+    assert set(SMALL[name]) <= set(result.options)
+    text = json.dumps(result.plain(), allow_nan=False)
+    numbers = json.loads(text)["numbers"]
+    if not name.startswith("kreisel/"):
+        assert set(numbers) >= OF_A_RUN
+        ((body, rotation),) = numbers["rotation"].items()
+        assert np.allclose(np.array(rotation) @ np.transpose(rotation), np.eye(3), atol=1e-12)
+        assert len(numbers["position"][body]) == 3
+    if "error_table" in numbers:
+        assert {"q", "v", "lam"} <= set(numbers["orders"])
+        assert len({len(column) for column in numbers["error_table"].values()}) == 1
+    assert all(isinstance(a, np.ndarray) for a in result.arrays.values())
+    result.save_figure(str(tmp_path / "figure.png"))
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_parameters_of_model_and_method_are_options():
+    light = reproduce("hante/heavy-top-order", method="GeneralizedAlpha", rho_inf=0.5, mass=10.0, coarsest=9, finest=11, t_end=0.25).numbers
+    assert "rho_inf=0.5" in light["method"]
+    assert light["orders"]["q"] == pytest.approx(2, abs=0.1)  # so the reference is that of the lighter top, too
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("hante/rolling-disc", {}, "did you mean 'hante/rolling-disk'"),
+        ("hante/rolling-disk", {"stepz": 1}, "has no option 'stepz' .*did you mean 'steps'"),
+        ("hante/rolling-disk", {"steps": "many"}, "steps must be a number"),
+        ("hante/rolling-disk", {"steps": 2.5}, "steps must be a whole number"),
+        ("hante/rolling-disk", {"steps": 100}, "multiple of"),
+        ("hante/heavy-top-order", {"method": "Rattle"}, "there is no method 'Rattle'.*RATTLie"),
+        ("hante/heavy-top-order", {"rho_inf": 0.5}, "neither heavy_top nor the method"),
+        ("hante/heavy-top-order", {"coarsest": 9, "finest": 9}, "finest must be greater"),
+        ("hante/multipliers-top", {"formulation": "S3"}, "SO3xR3"),
+        ("klemps/soft-spring", {"damping": []}, "must not be empty"),
+        ("klemps/soft-spring", {"formulation": 3}, "must be a word"),
+        ("klemps/angle-wrap", {"alpha": 0.0}, "must not be zero"),
+    ],
+)
+def test_mistakes(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        reproduce(name, **options)
+
+
+def test_a_study_of_ones_own():
+    @study("test/own", source="nowhere")
+    def own(*, size: int = 2) -> Result:
+        """Shows nothing."""
+        return Result({"double": 2 * size, "undefined": float("nan")})
+
+    try:
+        result = find("test/own")(size=3)
+        assert result.plain() == {
+            "name": "test/own",
+            "source": "nowhere",
+            "options": {"size": 3},
+            "numbers": {"double": 6, "undefined": None},
+        }
+        assert find("test/own").summary == "Shows nothing."
+    finally:
+        del STUDIES["test/own"]
+
+
+def test_fitted_order():
+    h = np.array([0.1, 0.05, 0.025])
+    assert fitted_order(h, 3 * h**2) == pytest.approx(2)
+    assert np.isnan(fitted_order(h, 0 * h))
+
+
+def test_plain_numbers():
+    assert plain({"a": np.arange(2), "b": (np.float64(1.5), float("inf")), "c": None}) == {"a": [0, 1], "b": [1.5, None], "c": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2**11", 2048),
+        ("2**-3", 0.125),
+        ("-pi", -np.pi),
+        ("1e5", 1e5),
+        ("[1, 2]", [1, 2]),
+        ("True", True),
+        ("fast", "fast"),
+        ("a+b", "a+b"),
+    ],
+)
+def test_values(text, value):
+    assert value_of(text) == value
+    assert type(value_of(text)) is type(value)
+
+
+@pytest.mark.parametrize(
+    "words", ["RATTLie().stages", "__import__('os')", "BLieDF(", "BLieDF(1, 2)", "BLieDF(j=1)", "GeneralizedAlpha(rho_inf=high)"]
+)
+def test_words_that_are_no_method(words):
+    with pytest.raises(ValueError, match=r"method|takes at most|no parameter|must be a number"):
+        method_of(words)
