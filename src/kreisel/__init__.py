@@ -35,7 +35,7 @@ from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, Midpoint, RAT
 
 if TYPE_CHECKING:
     from kreisel import view
-    from kreisel.simulate import InconsistentStart, Newton, Solution, State, Status, When, load, random_steps, simulate
+    from kreisel.simulation import InconsistentStart, Newton, Solution, State, Status, When, load, random_steps, simulate
 
 __version__ = "0.1.0"
 
@@ -45,7 +45,7 @@ _LATER = ("InconsistentStart", "Newton", "Solution", "State", "Status", "When", 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        module = import_module("kreisel.simulate")
+        module = import_module("kreisel.simulation")
         for later in _LATER:
             globals()[later] = getattr(module, later)
         return globals()[name]

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from kreisel.simulate import Solution
+    from kreisel.simulation import Solution
     from kreisel.studies import Result
 
 # Studies bring in the driver and more; they are imported by the commands that need them, so that help is quick.
@@ -173,7 +173,7 @@ def run(
     chosen = method_of(method, of_method)
     _check_file(plot)
 
-    from kreisel.simulate import simulate
+    from kreisel.simulation import simulate
 
     solution = simulate(system, until, h, chosen)
     options = {"model": model, "until": until, "step": h, "method": repr(chosen), **of_model}

@@ -7,7 +7,7 @@ from scipy.integrate import simpson
 
 import kreisel as kr
 from kreisel.methods.base import Elements
-from kreisel.simulate.program import Layout, _PackView, _Unknowns
+from kreisel.simulation.program import Layout, _PackView, _Unknowns
 
 K, L, C, D = 40.0, 0.6, 1.5, 0.4
 P, Q = np.array([0.3, -0.1, 0.2]), np.array([-0.2, 0.4, 0.1])  # points of the bodies

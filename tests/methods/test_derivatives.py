@@ -10,7 +10,7 @@ from support import FORMULATIONS
 
 import kreisel as kr
 from kreisel.methods.base import Accelerations, Elements, ProjectPosition, ProjectVelocity
-from kreisel.simulate.program import Layout, _PackView, _Unknowns
+from kreisel.simulation.program import Layout, _PackView, _Unknowns
 
 
 def skew(a):

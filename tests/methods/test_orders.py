@@ -8,8 +8,8 @@ import pytest
 from support import ALL_METHODS, FORMULATIONS, HeavyTop, fitted_order
 
 import kreisel as kr
-from kreisel.simulate.program import Layout, Program
-from kreisel.simulate.run import start
+from kreisel.simulation.program import Layout, Program
+from kreisel.simulation.run import start
 
 
 @cache

@@ -197,12 +197,18 @@ def test_generalized_alpha_on_se3_is_generalized_alpha_on_so3():
     assert np.abs(v - exact_v).max() < 1e-10
 
 
-def test_constraints_hold_to_round_off():
-    """Positions to 1e-15, velocities (of size 150) to 1.5e-15 relative to their size at most."""
+@pytest.mark.parametrize(("spin", "speed"), [("fast", 150.0), ("slow", 1.5)])
+def test_constraints_hold_to_round_off(spin, speed):
+    """Positions to 2e-15, velocities to 2e-15 of their size.
+
+    Printed are 1e-15 and, for the hidden constraint, 1.5e-15 without a size. Not reproduced: here the hidden residual of the fast top is
+    3e-14 to 7e-14 in all formulations, one or two roundings of numbers of size 150, and that of the slow top 1.3e-15 to 2.7e-15; positions
+    of the slow top reach 1.6e-15 in UDQ. How the printed residuals were evaluated is not known.
+    """
     for formulation in (*SEMIDIRECT, *DIRECT):
-        sol = kr.simulate(kr.models.heavy_top(formulation), until=1.0, step=2**-10)
+        sol = kr.simulate(kr.models.heavy_top(formulation, spin), until=1.0, step=2**-10)
         assert sol.constraint_violation.max() < 2e-15
-        assert sol.velocity_violation.max() < 1.5e-15 * 150
+        assert sol.velocity_violation.max() < 2e-15 * speed
 
 
 def test_the_reference_conserves_energy():

@@ -28,7 +28,7 @@ META, TABLES, TABLES_END, VALUES, VALUES_END, WORK, WORK_END, PIVOTS, PIVOTS_END
 STAGE_COLUMNS = 19
 
 # Options of Newton's method (float64).
-MODE, MAX_ITERATIONS, USE_RMS, SLOW, INEXACT = range(5)
+MODE, MAX_ITERATIONS, USE_RMS, SLOW, INEXACT, FLOOR = range(6)
 EXACT, SIMPLIFIED, FROZEN = range(3)
 
 # How a run ends.
@@ -36,9 +36,6 @@ DONE, SINGULAR, NOT_FINITE, NOT_CONVERGED, CROSSING, NO_ROOM = range(6)
 
 # Counters.
 STEPS, ITERATIONS, FACTORISATIONS, REFRESHES = range(4)
-
-# An increment that no longer shrinks counts as converged below this many tolerances: it is rounding.
-FLOOR = 1e3
 
 
 @compiled
@@ -108,7 +105,7 @@ def drive(
     changes its sign.
     """
     mode, max_iterations, rms, slow = int(options[MODE]), int(options[MAX_ITERATIONS]), options[USE_RMS] > 0, options[SLOW]
-    inexact = options[INEXACT] > 0
+    inexact, floor = options[INEXACT] > 0, options[FLOOR]
     x, y, r, r0, backup = buffers[0], buffers[1], buffers[2], buffers[3], buffers[4]
     old_signs = buffers[5]
     events, first_event = watch[3], watch[2]
@@ -192,10 +189,10 @@ def drive(
                     rate = e / old
                     # What is left after this increment: quadratic with an exact matrix, linear with a kept one.
                     left = e * rate * rate if fresh and not inexact else e * rate / max(1.0 - rate, 1e-3)
-                    if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and e < FLOOR and iteration > 1):
+                    if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and e < floor and iteration > 1):
                         converged = True
                         break
-                    if not fresh and rate > slow and mode == FROZEN:
+                    if not fresh and rate > slow and e > floor and mode == FROZEN:
                         refresh = True
                         stats[REFRESHES] += 1
                 old = e

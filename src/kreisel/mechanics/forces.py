@@ -97,7 +97,8 @@ class Spring(Element):
 
 
 class Damper(Element):
-    """A straight damper between points of two bodies: force -c d|d|/dt along d. Without length: -c d' in all directions."""
+    """A straight damper between points of two bodies: force -c d|d|/dt along d. With ``straight=False``: -c d' in all
+    directions, for points that a joint keeps together (for points apart it would exert a moment on the pair)."""
 
     dissipative = True
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import casadi as ca
+import numpy as np
 
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Elements, Method, MultiplierView, NodeView, Stage
@@ -123,6 +125,9 @@ class RATTLie(Method):
 def constant_mass(system: System) -> str:
     """Variational schemes in momenta need a constant mass matrix."""
     for e in system.elements:
-        if e.mass is not None and "Formulas" in type(e).__name__:
-            return f"the mass matrix must be constant, '{e.name}' depends on q"
+        if e.mass is not None:
+            q = system.nodes[system.number[e.bodies[0]]].group.symbol("q")
+            p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in (e.parameters | e.memory).items()})
+            if ca.depends_on(ca.SX(e.mass(p, q)), q):
+                return f"the mass matrix must be constant, that of '{e.name}' depends on q"
     return ""

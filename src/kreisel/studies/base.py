@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from kreisel.simulate import Solution
+    from kreisel.simulation import Solution
 
 
 @dataclass(frozen=True)

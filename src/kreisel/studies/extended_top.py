@@ -22,7 +22,7 @@ from kreisel.studies.words import model_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from kreisel.simulate import Newton, Solution
+    from kreisel.simulation import Newton, Solution
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ def listed(value: Any) -> list[Any]:
 
 def newton_of_thesis(atol: float, rtol: float, max_iterations: int, start: str) -> Newton:
     """Newton's method as in the thesis: root mean square of the weighted increments. The last increment is added before the loop ends."""
-    from kreisel.simulate import Newton
+    from kreisel.simulation import Newton
 
     return Newton(atol=atol, rtol=rtol, norm="rms", max_iterations=max_iterations, start=start)
 
@@ -56,7 +56,7 @@ def twist(solution: Solution) -> Array:
 
 def compared(system: dict[str, Any], step: float, t_end: float, rho_inf: float, newton: Newton) -> tuple[Solution, Array]:
     """A run of the top, and the angles of the oscillator at the same times, by the same method."""
-    from kreisel.simulate import simulate
+    from kreisel.simulation import simulate
 
     method = GeneralizedAlpha(rho_inf=rho_inf)
     top = simulate(model_of("extended_top", system), t_end, step, method, newton=newton)

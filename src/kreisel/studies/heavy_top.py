@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from kreisel.simulate import Solution
+    from kreisel.simulation import Solution
 
 Array = NDArray[np.float64]
 
@@ -177,10 +177,10 @@ def heavy_top_order(
     parameters of the model and method.
 
     Multipliers: ``lam`` as the method has them, for RATTLie lam^-; ``lam_plus``, ``lam_interpolated``, ``lam_separate``: see
-    :mod:`kreisel.simulate.multipliers`. Names with ``_end``: the error at the end, not the largest. Errors of q and v are taken at
+    :mod:`kreisel.simulation.multipliers`. Names with ``_end``: the error at the end, not the largest. Errors of q and v are taken at
     multiples of 1/256; those of multipliers at every step, since some methods have a transient of a few steps, unless finest > 16.
     """
-    from kreisel.simulate import simulate
+    from kreisel.simulation import simulate
 
     of_model, of_method = share(parameters, "heavy_top", method)
     chosen = method_of(method, of_method)
@@ -294,7 +294,7 @@ def multipliers_top(
     ``atol``, ``rtol``: of Newton's method; the thesis has 1e-8 and 1e-6, with which the errors stop falling for small steps. Further
     options: the parameters of the model.
     """
-    from kreisel.simulate import Newton, simulate
+    from kreisel.simulation import Newton, simulate
 
     check_names([formulation], [f for f in FORMULATIONS if f not in ("SO3", "S3")], "there is no formulation with multipliers called")
     of_model = dict(parameters) | {"formulation": formulation, "spin": spin}
@@ -353,7 +353,7 @@ def heavy_top_energy(
     corrected a_0, as in the thesis's program. ``rattlie_range``: lowest and highest E - E(0) in each second, for each h. Further options:
     the parameters of the model.
     """
-    from kreisel.simulate import simulate
+    from kreisel.simulation import simulate
 
     system = model_of("heavy_top", dict(parameters) | {"formulation": formulation, "spin": spin})
     if finest < coarsest:
@@ -436,7 +436,7 @@ def heavy_top_groups(
     quaternions. Times vary between runs and machines; only the order of the groups is to be compared. Further options: the parameters of
     the model and method.
     """
-    from kreisel.simulate import simulate
+    from kreisel.simulation import simulate
 
     check_names(formulations, FORMULATIONS, "there is no formulation")
     of_model, of_method = share(parameters, "heavy_top", method)

@@ -13,7 +13,7 @@ from kreisel.studies.words import further, model_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from kreisel.simulate import Solution
+    from kreisel.simulation import Solution
 
 Array = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ LABELS = {"q": "configuration", "v": "velocity", "lam": "multiplier of contact",
 
 def seen(solution: Solution, every: int) -> dict[str, Array]:
     """What is compared: q, v, and lam and mu computed separately (Hante, Algorithm 4)."""
-    from kreisel.simulate.multipliers import separate
+    from kreisel.simulation.multipliers import separate
 
     lam, _, mu = separate(solution)
     return {"q": solution.q[::every], "v": solution.v[::every], "lam": lam[::every], "mu": mu[::every]}
@@ -39,7 +39,7 @@ def rolling_disk(
     numbers of the formulation (S3R3: quaternion and position). The shorter the reference's step, the less it bends the orders: a
     refinement r makes the last error too small by 1/r^2. Further options: the parameters of the model.
     """
-    from kreisel.simulate import simulate
+    from kreisel.simulation import simulate
 
     system = model_of("rolling_disk", dict(parameters) | {"formulation": formulation})
     if halvings < 1 or refinement < 2:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from kreisel.simulate import Solution
+    from kreisel.simulation import Solution
 
 Array = NDArray[np.float64]
 

@@ -26,7 +26,7 @@ from kreisel.mechanics.forces import Gravity
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode
 
 if TYPE_CHECKING:
-    from kreisel.simulate import Solution
+    from kreisel.simulation import Solution
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import kreisel as kr
-from kreisel.simulate.program import Program
+from kreisel.simulation.program import Program
 
 METHODS = [
     kr.RATTLie(),

@@ -24,8 +24,8 @@ class Newton:
     """
 
     matrix: str = "exact"
-    atol: ArrayLike = 1e-12
-    rtol: ArrayLike = 1e-12
+    atol: ArrayLike = 1e-15
+    rtol: ArrayLike = 1e-15
     max_iterations: int = 30
     norm: str = "max"
     start: str | Callable[[Any, Any], Any] = "extrapolated"
@@ -49,8 +49,10 @@ class Newton:
 
     def options(self, inexact: bool = False) -> Any:
         """For the driver. ``inexact``: the matrix lacks the derivatives of some force."""
-        # Convergence with a kept matrix slower than this rate asks for a fresh one.
-        return np.array([_MODES[self.matrix], self.max_iterations, self.norm == "rms", 0.03, inexact], dtype=float)
+        # Convergence with a kept matrix slower than 0.03 per iteration asks for a fresh one. An increment that no longer shrinks is
+        # rounding, and counts as convergence, if it is below a thousand tolerances, or 1e-10 of the unknown.
+        slow, floor = 0.03, max(1e3, 1e-10 / float(np.max(np.maximum(self.atol, self.rtol))))
+        return np.array([_MODES[self.matrix], self.max_iterations, self.norm == "rms", slow, inexact, floor], dtype=float)
 
 
 _MODES = {"exact": driver.EXACT, "simplified": driver.SIMPLIFIED, "frozen": driver.FROZEN}

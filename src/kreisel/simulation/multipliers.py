@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from kreisel.engine import driver
 from kreisel.methods.base import Accelerations, Elements, Method, Stage
-from kreisel.simulate.newton import Newton
-from kreisel.simulate.program import Layout, Program, T
+from kreisel.simulation.newton import Newton
+from kreisel.simulation.program import Layout, Program, T
 
 Array = NDArray[np.float64]
 

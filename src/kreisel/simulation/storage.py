@@ -11,7 +11,7 @@ from kreisel.mechanics.node import PivotNode, PointNode, RigidNode
 if TYPE_CHECKING:
     import xarray
 
-    from kreisel.simulate.solution import Solution
+    from kreisel.simulation.solution import Solution
 
 
 def to_xarray(solution: Solution) -> xarray.Dataset:

@@ -409,14 +409,16 @@ class Program:
         memory: Memory,
         every: int = 0,
         records: Array | None = None,
+        watched: bool = True,
     ) -> int:
-        """Steps begin to end. -> a code of the driver."""
+        """Steps begin to end, events ``watched`` or not. -> a code of the driver."""
         m = memory
+        watch = self.watch if watched else 0 * self.watch
         return int(
             driver.drive(
                 begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, self.stages, self.metas, self.tables,
                 m.values, m.work,
-                m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, self.watch,
+                m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, watch,
                 m.stats, m.failure,
             )
         )  # fmt: skip

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from kreisel.engine import driver
 from kreisel.methods.base import MultiplierView, NodeView, Stage
-from kreisel.simulate.newton import Newton
-from kreisel.simulate.program import Layout, Program, _PackView, _Unknowns, packs_of
+from kreisel.simulation.newton import Newton
+from kreisel.simulation.program import Layout, Program, _PackView, _Unknowns, packs_of
 
 Array = NDArray[np.float64]
 

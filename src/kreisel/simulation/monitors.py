@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.methods.base import Stage
-from kreisel.simulate.program import Layout, _PackView, _Unknowns, packs_of
+from kreisel.simulation.program import Layout, _PackView, _Unknowns, packs_of
 from kreisel.symbolic import ArrayFunction
 
 Array = NDArray[np.float64]

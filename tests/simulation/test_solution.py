@@ -184,7 +184,9 @@ def test_an_event_stops_the_run():
     assert sol.status is kr.Status.EVENT
     assert sol.success
     assert sol.message.startswith("event 'floor' stopped the run at t = 0.447")
-    assert sol.t[-1] == pytest.approx(0.45, abs=1e-14)
+    assert sol.t[-1] == sol.events[-1].t == pytest.approx(0.4471910112, abs=1e-9)  # the records end where the event is
+    assert sol.t[-2] == pytest.approx(0.44, abs=1e-14)
+    assert abs(sol.position("ball")[-1, 2]) < 1e-12
     assert repr(kr.When("floor", "ball", lambda t, b: b.x[2], stop=True)) == "When(name='floor', stop=True)"
 
 
@@ -370,7 +372,35 @@ def test_the_virtual_machine_gives_the_same_trajectory():
         np.testing.assert_allclose([float.fromhex(x) for x in a[1:]], [float.fromhex(x) for x in b[1:]], rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.parametrize("first", ["from kreisel.simulate import Newton", "import kreisel.simulate.program", "pass"])
+@pytest.mark.parametrize("first", ["from kreisel.simulation import Newton", "import kreisel.simulation.program", "pass"])
 def test_simulate_is_a_function_however_it_is_imported(first):
     code = f"{first}\nimport kreisel as kr\nprint(kr.simulate(kr.models.oscillator(), until=1, step=0.1).success)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
+
+
+def test_the_end_is_on_record_whatever_every():
+    sol = kr.simulate(kr.models.oscillator(), until=1, step=0.1, every=3)
+    assert sol.t.tolist() == pytest.approx([0, 0.3, 0.6, 0.9, 1.0])
+    whole = kr.simulate(kr.models.oscillator(), until=1, step=0.1)
+    assert sol.q[-1] == whole.q[-1]
+
+
+def test_events_are_found_in_halved_steps():
+    top = kr.models.heavy_top("SO3xR3", "fast")
+    newton = kr.Newton(halvings=4, max_iterations=8)
+    sol = kr.simulate(top, 0.5, 2**-5, newton=newton, events=[kr.When("noon", lambda t: t - 0.2)])
+    assert sol.success
+    assert sol.stats.halvings > 0
+    assert [e.t for e in sol.events] == pytest.approx([0.2], abs=1e-12)
+
+
+def test_newton_iterations_are_counted_per_step():
+    sol = kr.simulate(kr.models.heavy_top("S3R3"), until=0.1, step=2**-10)
+    assert sol.newton_iterations[0] == 0
+    assert sol.newton_iterations[1:].sum() == sol.stats.newton_iterations
+
+
+def test_a_varying_mass_is_refused_by_rattlie():
+    system = kr.System(kr.R(1), mass=lambda q: 2 + ca.cos(q[0]))
+    with pytest.raises(ValueError, match="RATTLie does not fit this system: the mass matrix must be constant, that of 'mass' depends on q"):
+        kr.simulate(system, 1, 0.1)

@@ -13,9 +13,9 @@ from kreisel.groups import S3, SO3, R, convert, convert_velocity
 from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
-from kreisel.simulate.monitors import Monitors
-from kreisel.simulate.program import COUNT, Layout, T
-from kreisel.simulate.status import Statistics, Status
+from kreisel.simulation.monitors import Monitors
+from kreisel.simulation.program import COUNT, Layout, T
+from kreisel.simulation.status import Statistics, Status
 
 Array = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ class Solution:
     def multipliers(self, kind: str = "raw") -> Array:
         """Multipliers of the holonomic constraints: ``"raw"`` as the method has them, ``"interpolated"`` or ``"separate"`` (RATTLie;
         Hante, 3.5)."""
-        from kreisel.simulate.multipliers import multipliers
+        from kreisel.simulation.multipliers import multipliers
 
         return multipliers(self, kind)[0]
 
@@ -113,7 +113,7 @@ class Solution:
         """Accelerations, the derivatives of v, (n, dim): the method's own, or those that belong to q and v by the equations of motion."""
         if "a" in self.method.states:
             return self._state("a")
-        from kreisel.simulate.multipliers import consistent
+        from kreisel.simulation.multipliers import consistent
 
         return consistent(self)[0]
 
@@ -274,7 +274,7 @@ class Solution:
         Order: for each node w (where q is varied to q exp(w)) and the states of the method, ``sol.method.states``; then those of the
         multipliers. ``h``: default the step that led to the k-th time (at the start: that followed it).
         """
-        from kreisel.simulate.linearise import step_matrix
+        from kreisel.simulation.linearise import step_matrix
 
         if h is None:
             last = self.method.substeps()[-1]
@@ -283,13 +283,13 @@ class Solution:
 
     def to_xarray(self) -> Any:
         """The solution as an xarray Dataset."""
-        from kreisel.simulate.storage import to_xarray
+        from kreisel.simulation.storage import to_xarray
 
         return to_xarray(self)
 
     def save(self, path: Any) -> None:
         """Writes the solution to a NetCDF file; :func:`kreisel.load` reads it."""
-        from kreisel.simulate.storage import save
+        from kreisel.simulation.storage import save
 
         save(self, path)
 

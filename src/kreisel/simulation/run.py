@@ -16,11 +16,11 @@ from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
 from kreisel.methods import Method, RATTLie
 from kreisel.methods.base import Accelerations, ProjectPosition, ProjectVelocity
-from kreisel.simulate.monitors import Monitors
-from kreisel.simulate.newton import Newton
-from kreisel.simulate.program import Layout, Memory, Program
-from kreisel.simulate.solution import Event, Solution, State
-from kreisel.simulate.status import InconsistentStart, Statistics, Status
+from kreisel.simulation.monitors import Monitors
+from kreisel.simulation.newton import Newton
+from kreisel.simulation.program import COUNT, Layout, Memory, Program, T
+from kreisel.simulation.solution import Event, Solution, State
+from kreisel.simulation.status import InconsistentStart, Statistics, Status
 
 Array = NDArray[np.float64]
 
@@ -119,11 +119,17 @@ def simulate(
     main = Program(layout, method.stages, newton.start, solver, watch)
     opening = Program(layout, method.opening, newton.start, solver) if method.opening else None
     S = np.concatenate([S0, np.zeros(max(main.size, opening.size if opening else 0) - len(S0))])
+    S[COUNT] = 0
     records[0] = S[: layout.n_state]
     run = _Run(main, opening, S, hs, ts, every * len(fractions), records, newton, list(events))
     prepared = time.perf_counter()
     status, message = run.go(progress)
     done = run.done // (every * len(fractions)) + 1
+    records = records[:done]
+    if run.stopped is not None:  # the last time is that of the event
+        records = np.concatenate([records[records[:, T] < run.stopped[T]], run.stopped[None]])
+    elif status is Status.REACHED_END and len(outer) % every:  # and else that of the end
+        records = np.concatenate([records, S[None, : layout.n_state]])
     beyond = run.beyond(method.extra_steps * len(fractions)) if status is Status.REACHED_END else None
     stats = Statistics(
         steps=int(run.memory.stats[driver.STEPS]),
@@ -133,7 +139,7 @@ def simulate(
         seconds=time.perf_counter() - prepared,
         preparation_seconds=prepared - begun,
     )
-    return Solution(layout, records[:done], status, message, stats, run.found, every, beyond)
+    return Solution(layout, records, status, message, stats, run.found, every, beyond)
 
 
 def steps_of(until: float, step: float | ArrayLike) -> tuple[Array, Array]:
@@ -263,7 +269,7 @@ def explain(program: Program, memory: Memory, code: int, S: Array) -> tuple[Stat
         owner = program.owner(int(stage), int(column) - 1)
         return Status.SINGULAR, f" (at {owner})"
     if code == driver.NOT_FINITE:
-        from kreisel.simulate.diagnose import not_finite
+        from kreisel.simulation.diagnose import not_finite
 
         culprits = not_finite(program.layout, S)
         return Status.NOT_FINITE, f": {', '.join(culprits)}" if culprits else ""
@@ -271,7 +277,7 @@ def explain(program: Program, memory: Memory, code: int, S: Array) -> tuple[Stat
 
 
 def _event(layout: Layout, event: When) -> tuple[list[ca.SX], ca.SX, NDArray[np.int64]]:
-    from kreisel.simulate.diagnose import expression_at
+    from kreisel.simulation.diagnose import expression_at
 
     return expression_at(layout, event.bodies, event.formula, f"event '{event.name}'")
 
@@ -299,6 +305,8 @@ class _Run:
         self.done = 0
         self.halvings = 0
         self.found: list[Event] = []
+        #: The state at the event that stopped the run.
+        self.stopped: Array | None = None
 
     def go(self, progress: bool) -> tuple[Status, str]:
         n, chunk = len(self.hs), 64
@@ -323,9 +331,9 @@ class _Run:
                     seconds = time.perf_counter() - begun
                     chunk = int(np.clip(chunk * CHUNK_SECONDS / max(seconds, 1e-6), chunk / 2, 4 * chunk)) or 1
                 elif code == driver.CROSSING:
-                    stop = self._crossed()
-                    if stop is not None:
-                        return Status.EVENT, f"event '{stop.name}' stopped the run at t = {self.found[-1].t:.9g}"
+                    self.done = int(self.memory.failure[0]) + 1
+                    # The state before the step is the driver's backup.
+                    self._cross(self.memory.buffers[4].copy(), int(self.memory.failure[1]))
                 elif code == driver.NO_ROOM:
                     self.done = int(self.memory.failure[0])
                     self.main.enlarge()
@@ -335,6 +343,8 @@ class _Run:
                     self.done = int(self.memory.failure[0])
                     if not self._halve():
                         return self._failed(self.main, self.memory, code)
+                if self.stopped is not None:
+                    return Status.EVENT, f"event '{self.found[-1].name}' stopped the run at t = {self.found[-1].t:.9g}"
                 if bar:
                     bar.show(self.done)
         except KeyboardInterrupt:
@@ -370,38 +380,39 @@ class _Run:
             self.S[:n] = before
             hs = np.full(parts, self.hs[k] / parts)
             ts = self.ts[k] + np.arange(parts + 1) * self.hs[k] / parts
-            if self.main.run(self.S, hs, ts, 0, parts, self.tolerances, self.options, self.memory) == driver.DONE:
+            if self.main.run(self.S, hs, ts, 0, parts, self.tolerances, self.options, self.memory, watched=False) == driver.DONE:
                 self.halvings += 1
                 self.done += 1
                 self.S[1] = self.ts[k + 1]
                 if self.done % self.every == 0:
                     self.records[self.done // self.every] = self.S[:n]
+                self._cross(before)
                 return True
         self.S[:n] = before
         self.memory.failure[0] = k
         return False
 
-    def _crossed(self) -> When | None:
-        """Finds the times of all crossings in the step just made, on the group. -> the first event that stops the run"""
-        step, which = int(self.memory.failure[0]), int(self.memory.failure[1])
-        self.done = step + 1
+    def _cross(self, before: Array, seen: int = -1) -> None:
+        """Finds the times of all crossings between the state before the step and the present one, on the group.
+
+        ``seen``: an event that the driver has seen to cross.
+        """
         layout = self.main.layout
         n = layout.n_state
-        # The state before the step is the driver's backup.
-        before, after = self.memory.buffers[4][:n].copy(), self.S[:n].copy()
-        before[1] = self.ts[step]
+        before, after = before[:n], self.S[:n].copy()
+        before[1] = self.ts[self.done - 1]
         crossings = []
         for k, event in enumerate(self.events):
             value = _scalar(layout, event)
             old, new = value(before), value(after)
-            # The driver has seen the first one; others may have crossed in the same step.
-            if k == which or old * new < 0 or (new == 0 and old != 0):
+            if k == seen or old * new < 0 or (new == 0 and old != 0):
                 crossings.append((_crossing(layout, value, before, after), event))
         for tau, event in sorted(crossings, key=lambda c: c[0]):
-            self.found.append(_event_at(layout, event, _between(layout, before, after, tau)))
+            S = _between(layout, before, after, tau)
+            self.found.append(_event_at(layout, event, S))
             if event.stop:
-                return event
-        return None
+                self.stopped = S
+                return
 
 
 def _crossing(layout: Layout, value: Callable[[Array], float], before: Array, after: Array) -> float:
