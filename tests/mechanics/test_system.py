@@ -44,7 +44,9 @@ def test_mass_that_depends_on_q(method):
 @pytest.mark.parametrize("method", [kr.RATTLie(), kr.SHAKELie()], ids=str)
 def test_mass_that_depends_on_q_is_refused_by_methods_that_cannot(method):
     system = double_pendulum(lambda q: ca.blockcat([[2, ca.cos(q[0] - q[1])], [ca.cos(q[0] - q[1]), 1]]))
-    with pytest.raises(ValueError, match=f"{method} does not fit this system: the mass matrix must be constant, 'mass' depends on q"):
+    with pytest.raises(
+        ValueError, match=f"{method} does not fit this system: the mass matrix must be constant, that of 'mass' depends on q"
+    ):
         kr.simulate(system, until=1, step=0.1, method=method)
 
 

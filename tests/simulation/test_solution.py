@@ -398,9 +398,3 @@ def test_newton_iterations_are_counted_per_step():
     sol = kr.simulate(kr.models.heavy_top("S3R3"), until=0.1, step=2**-10)
     assert sol.newton_iterations[0] == 0
     assert sol.newton_iterations[1:].sum() == sol.stats.newton_iterations
-
-
-def test_a_varying_mass_is_refused_by_rattlie():
-    system = kr.System(kr.R(1), mass=lambda q: 2 + ca.cos(q[0]))
-    with pytest.raises(ValueError, match="RATTLie does not fit this system: the mass matrix must be constant, that of 'mass' depends on q"):
-        kr.simulate(system, 1, 0.1)
