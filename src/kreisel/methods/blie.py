@@ -100,4 +100,4 @@ class BLieDF(Method):
         return (Backward(1),) if self.k == 2 else ()
 
     def refuse(self, system: System) -> str:
-        return "it has no nonholonomic constraints; RATTLie and GeneralizedAlpha have" if system.nonholonomic else ""
+        return "it does not treat nonholonomic constraints; RATTLie and GeneralizedAlpha do" if system.nonholonomic else ""

@@ -111,7 +111,7 @@ class SHAKELie(Method):
 
     def refuse(self, system: System) -> str:
         if system.nonholonomic:
-            return "it has no nonholonomic constraints; RATTLie has"
+            return "it does not treat nonholonomic constraints; RATTLie does"
         return rattlie.constant_mass(system)
 
     def velocities(self, solution: Any) -> Any:
