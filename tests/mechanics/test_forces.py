@@ -7,7 +7,7 @@ from scipy.integrate import simpson
 
 import kreisel as kr
 from kreisel.methods.base import Elements
-from kreisel.simulation.program import Layout, _PackView, _Unknowns
+from kreisel.simulation.packs import Layout, PackView, Unknowns
 
 K, L, C, D = 40.0, 0.6, 1.5, 0.4
 P, Q = np.array([0.3, -0.1, 0.2]), np.array([-0.2, 0.4, 0.1])  # points of the bodies
@@ -165,7 +165,7 @@ def test_moving_along_the_angle_of_a_torsion_spring():
 def view_of(system):
     method = kr.GeneralizedAlpha()
     layout = Layout(system, method)
-    return layout, _PackView(layout, method.stages[0], _Unknowns(system, method.stages[0]), [list(range(len(system.elements)))])
+    return layout, PackView(layout, method.stages[0], Unknowns(system, method.stages[0]), [list(range(len(system.elements)))])
 
 
 def generalised_force(system, kind, seed):

@@ -10,7 +10,7 @@ from support import FORMULATIONS
 
 import kreisel as kr
 from kreisel.methods.base import Accelerations, Elements, ProjectPosition, ProjectVelocity
-from kreisel.simulation.program import Layout, _PackView, _Unknowns
+from kreisel.simulation.packs import Layout, PackView, Unknowns
 
 
 def skew(a):
@@ -62,7 +62,7 @@ STAGES = {
 
 def view_of(system, method, stage):
     layout = Layout(system, method)
-    return layout, _PackView(layout, stage, _Unknowns(system, stage), [list(range(len(system.elements)))])
+    return layout, PackView(layout, stage, Unknowns(system, stage), [list(range(len(system.elements)))])
 
 
 def random_states(layout, rng):
@@ -115,12 +115,12 @@ def test_kernels_of_large_systems_add_up(coordinates):
     rng = np.random.default_rng(6)
     S, n = random_states(layout, rng), whole.unknown_symbols.numel()
     x = rng.standard_normal(n)  # by number of the unknown
-    u = _Unknowns(system, stage)
+    u = Unknowns(system, stage)
 
     def assembled(sets):
         r, J = np.zeros(n), np.zeros((n, n))
         for members in sets:
-            view = _PackView(layout, stage, u, [members])
+            view = PackView(layout, stage, u, [members])
             (part, block), _ = at(view, S, x[view.columns[0]], [view.residual, view.jacobian])
             np.add.at(r, view.rows[0], part[:, 0])
             np.add.at(J, np.ix_(view.rows[0], view.columns[0]), block)

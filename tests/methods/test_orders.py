@@ -8,7 +8,8 @@ import pytest
 from support import ALL_METHODS, FORMULATIONS, HeavyTop, fitted_order
 
 import kreisel as kr
-from kreisel.simulation.program import Layout, Program
+from kreisel.simulation.packs import Layout
+from kreisel.simulation.program import Program
 from kreisel.simulation.run import start
 
 

@@ -5,7 +5,8 @@ import pytest
 from support import FORMULATIONS
 
 import kreisel as kr
-from kreisel.simulation.program import Layout, Program
+from kreisel.simulation.packs import Layout
+from kreisel.simulation.program import Program
 
 RIGID = ["SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kreisel.mechanics.blackbox import BlackBox
 from kreisel.mechanics.node import Ground
-from kreisel.simulation.program import Layout
+from kreisel.simulation.packs import Layout
 
 Array = NDArray[np.float64]
 

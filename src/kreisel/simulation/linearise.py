@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from kreisel.engine import driver
 from kreisel.methods.base import MultiplierView, NodeView, Stage
 from kreisel.simulation.newton import Newton
-from kreisel.simulation.program import Layout, Program, _PackView, _Unknowns, packs_of
+from kreisel.simulation.packs import Layout, PackView, Unknowns, packs_of
+from kreisel.simulation.program import Program
 
 Array = NDArray[np.float64]
 
@@ -77,10 +78,10 @@ def _stage_matrix(layout: Layout, local: _Local, stage: Stage, S: Array, newton:
     ):
         raise ValueError("the step that is to be linearised does not converge")
     x = full[layout.size + program.places[0]]
-    u = _Unknowns(system, stage)
+    u = Unknowns(system, stage)
     R_x, R_z = np.zeros((u.n, u.n)), np.zeros((u.n, local.size))
     for pack in packs_of(system, u.n):
-        view = _PackView(layout, stage, u, pack)
+        view = PackView(layout, stage, u, pack)
         symbols, expressions, columns = _varied(view, layout, method)
         by_state = [
             ca.densify(ca.jacobian(view.residual, q) @ rate if rate is not None else ca.jacobian(view.residual, q))
@@ -96,7 +97,7 @@ def _stage_matrix(layout: Layout, local: _Local, stage: Stage, S: Array, newton:
     return U_z - U_x @ np.linalg.solve(R_x, R_z), full[: layout.size]
 
 
-def _varied(view: _PackView, layout: Layout, method: Any) -> tuple[list[ca.SX], list[tuple[ca.SX, ca.SX | None]], list[tuple[Any, int]]]:
+def _varied(view: PackView, layout: Layout, method: Any) -> tuple[list[ca.SX], list[tuple[ca.SX, ca.SX | None]], list[tuple[Any, int]]]:
     """Symbols to evaluate with, states to differentiate by (with the rate matrix of configurations), and their places in S."""
     expressions: list[tuple[ca.SX, ca.SX | None]] = []
     columns: list[tuple[Any, int]] = []
@@ -121,7 +122,7 @@ def _varied(view: _PackView, layout: Layout, method: Any) -> tuple[list[ca.SX], 
     return view.all_symbols(), expressions, columns
 
 
-def _update_matrix(layout: Layout, local: _Local, stage: Stage, u: _Unknowns, S: Array, x: Array) -> tuple[Array, Array]:
+def _update_matrix(layout: Layout, local: _Local, stage: Stage, u: Unknowns, S: Array, x: Array) -> tuple[Array, Array]:
     system, method = layout.system, layout.method
     U_x, U_z = np.zeros((local.size, u.n)), np.eye(local.size)
     h = ca.SX.sym("h")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.methods.base import Stage
-from kreisel.simulation.program import Layout, _PackView, _Unknowns, packs_of
+from kreisel.simulation.packs import Layout, PackView, Unknowns, packs_of
 from kreisel.symbolic import ArrayFunction
 
 Array = NDArray[np.float64]
@@ -34,10 +34,10 @@ class Monitors:
         self._made: dict[str, list[tuple[ArrayFunction | None, NDArray[np.int64], int]]] = {}
 
     @cached_property
-    def _views(self) -> list[_PackView]:
+    def _views(self) -> list[PackView]:
         system = self.layout.system
         stage = _Nothing()
-        return [_PackView(self.layout, stage, _Unknowns(system, stage), pack) for pack in packs_of(system, system.dim)]
+        return [PackView(self.layout, stage, Unknowns(system, stage), pack) for pack in packs_of(system, system.dim)]
 
     def total(self, name: str, S: Array) -> Array:
         """The sum over all elements of a quantity: shape (times, size)."""
@@ -65,7 +65,7 @@ class Monitors:
             self._made[name] = [self._function(view, name) for view in self._views]
         return self._made[name]
 
-    def _function(self, view: _PackView, name: str) -> tuple[ArrayFunction | None, NDArray[np.int64], int]:
+    def _function(self, view: PackView, name: str) -> tuple[ArrayFunction | None, NDArray[np.int64], int]:
         expression = ca.densify(ca.SX(_QUANTITIES[name](view.elements)))
         symbols, sources = view.inputs([expression], 0, np.zeros(0, dtype=np.int64))
         if not expression.numel():

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from kreisel.engine import driver
 from kreisel.methods.base import Accelerations, Elements, Method, Stage
 from kreisel.simulation.newton import Newton
-from kreisel.simulation.program import Layout, Program, T
+from kreisel.simulation.packs import Layout, T
+from kreisel.simulation.program import Program
 
 Array = NDArray[np.float64]
 

@@ -1,13 +1,8 @@
-"""From a system and a method to the tables of the driver.
-
-Elements on the same nodes go into one kernel; kernels that differ only in numbers are one kernel over several lanes. A small system is
-one kernel altogether.
-"""
+"""From a system and a method to the tables of the driver, and what it takes to run them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import casadi as ca
@@ -16,79 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.engine import driver, linear
 from kreisel.engine.native import aligned
-from kreisel.mechanics.node import Ground
-from kreisel.mechanics.system import System
-from kreisel.methods.base import Elements, Member, Method, MultiplierView, NodeView, Stage
+from kreisel.methods.base import MultiplierView, NodeView, Stage
+from kreisel.simulation.packs import Layout, PackView, Unknowns, columns_of, packs_of, register
 from kreisel.symbolic import compile
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-#: Systems with at most this many unknowns per stage become one kernel.
-SMALL = 24
 #: Instances per kernel call, at most.
 LANES = 8
-
-H, T, COUNT = 0, 1, 2  # places of the step, the time and the count of Newton iterations in S
-
-
-class Layout:
-    """Where everything is in the flat vector S: h, t, the states of nodes and multipliers, then parameters."""
-
-    def __init__(self, system: System, method: Method) -> None:
-        self.system, self.method = system, method
-        at = 3
-        self.nodes: list[dict[str, int]] = []
-        for node in system.nodes:
-            places = {"q": at}
-            at += node.group.n_params
-            for name in method.states:
-                places[name] = at
-                at += node.group.dim
-            self.nodes.append(places)
-        self.lam, at = self._multipliers(system.rows, method.lam_states, at)
-        self.mu, at = self._multipliers(system.pfaffian_rows, method.mu_states, at)
-        self.parameters: list[dict[str, int]] = []
-        memory = []
-        for e in system.elements:
-            places = {}
-            for name, a in e.memory.items():
-                places[name] = at
-                at += np.size(a)
-                memory.append(np.ravel(a))
-            self.parameters.append(places)
-        self.memory_values = np.concatenate([np.zeros(0), *memory])
-        self.n_state = at
-        values = []
-        for e, places in zip(system.elements, self.parameters, strict=True):
-            for name, a in e.parameters.items():
-                places[name] = at
-                at += np.size(a)
-                values.append(np.ravel(a))
-        self.parameter_values = np.concatenate(values) if values else np.zeros(0)
-        self.size = at
-
-    def _multipliers(self, rows: list[int], states: tuple[str, ...], at: int) -> tuple[list[dict[str, int]], int]:
-        all_places = []
-        for k in rows:
-            places = {}
-            for name in states if k else ():
-                places[name] = at
-                at += k
-            all_places.append(places)
-        return all_places, at
-
-    def start(self) -> Array:
-        """The states at the start: q and v of the nodes, everything else zero."""
-        S = np.zeros(self.size)
-        for node, places in zip(self.system.nodes, self.nodes, strict=True):
-            S[places["q"] : places["q"] + node.group.n_params] = node.q
-            S[places["v"] : places["v"] + node.group.dim] = node.v
-            if "w" in places:
-                S[places["w"] : places["w"] + node.group.dim] = node.v
-        S[self.n_state - len(self.memory_values) : self.n_state] = self.memory_values
-        S[self.n_state :] = self.parameter_values
-        return S
 
 
 @dataclass
@@ -166,7 +97,7 @@ class Program:
         self.owners: list[list[str]] = []
         for k, stage in enumerate(stages):
             self.reserved = 0
-            unknowns = _Unknowns(system, stage)
+            unknowns = Unknowns(system, stage)
             row, plan = self._stage(stage, unknowns, at, solver, remember=steps and k == len(stages) - 1)
             rows.append(row)
             self.plans.append(plan)
@@ -182,14 +113,14 @@ class Program:
 
     # Building
 
-    def _stage(self, stage: Stage, u: _Unknowns, at: int, solver: str, remember: bool) -> tuple[list[int], linear.Plan]:
+    def _stage(self, stage: Stage, u: Unknowns, at: int, solver: str, remember: bool) -> tuple[list[int], linear.Plan]:
         layout = self.layout
         packs = packs_of(layout.system, u.n)
         made = []
         is_linear = is_constant = True
         entries: list[tuple[Integers, Integers]] = []
         for pack in packs:
-            view = _PackView(layout, stage, u, pack)
+            view = PackView(layout, stage, u, pack)
             self._reserve(view, at + u.n)
             e, R, J, X = view.elements, view.residual, view.jacobian, view.unknown_symbols
             if not R.numel():
@@ -240,11 +171,11 @@ class Program:
         ranges.append(len(self.kernels.ops))
         return [u.n, at, int(is_linear), int(is_constant and is_linear), *ranges], plan
 
-    def _add(self, view: _PackView, outputs: list[ca.SX], at: int, place: Integers, targets: list[Integers], waste: list[int]) -> None:
+    def _add(self, view: PackView, outputs: list[ca.SX], at: int, place: Integers, targets: list[Integers], waste: list[int]) -> None:
         symbols, sources = view.inputs(outputs, at, place)
         self.kernels.add(symbols, outputs, sources, targets, waste)
 
-    def _local(self, stage: Stage, u: _Unknowns, at: int, place: Integers, predict: bool) -> None:
+    def _local(self, stage: Stage, u: Unknowns, at: int, place: Integers, predict: bool) -> None:
         """First guesses and updates: node by node, constraint by constraint."""
         system, layout, method = self.layout.system, self.layout, self.layout.method
         jobs: dict[Any, tuple[Any, list[tuple[dict[str, int], dict[str, int]]]]] = {}
@@ -274,7 +205,7 @@ class Program:
                 continue
             table = {h.element_hash(): np.zeros(len(instances), dtype=np.int64)}
             for name, n in names.items():
-                _register(table, getattr(view, name), np.array([s[name] for s, _ in instances]), n)
+                register(table, getattr(view, name), np.array([s[name] for s, _ in instances]), n)
             for name in unknown_names:
                 base = np.array([x[name] for _, x in instances])
                 for c in range(size):
@@ -289,17 +220,17 @@ class Program:
                     targets.append(np.array([s[name] for s, _ in instances])[:, None] + np.arange(n))
             out = ca.densify(ca.vertcat(*guess.values()))
             symbols = ca.symvar(out)
-            sources = _columns([table[s.element_hash()] for s in symbols], len(instances))
+            sources = columns_of([table[s.element_hash()] for s in symbols], len(instances))
             self.kernels.add(symbols, [out], sources, [np.concatenate(targets, axis=1)], [-1])
 
-    def _reserve(self, view: _PackView, at: int) -> None:
+    def _reserve(self, view: PackView, at: int) -> None:
         """Room in S for the arguments and values of forces that are no formulas, behind the unknowns of the stage."""
         for probe in view.elements.probes:
             n, d = probe.arguments.numel(), probe.symbol.numel()
             base = at + self.reserved + np.arange(len(view.instances)) * (n + d)
             self.reserved += len(base) * (n + d)
             view.probe_places.append(base)
-            _register(view.table, probe.symbol, base + n, d)
+            register(view.table, probe.symbol, base + n, d)
 
     def _probe(self, made: list[Any], at: int, place: Integers) -> None:
         """Evaluates forces that are no formulas, for the present values of the unknowns."""
@@ -313,7 +244,7 @@ class Program:
                 address = probe.member.element.routine(n - 1 - d, d)
                 self.kernels.call(address, 1, arguments, [values], [-1], to_state=True)
 
-    def _remember(self, view: _PackView) -> None:
+    def _remember(self, view: PackView) -> None:
         """What elements remember, from the configuration after the step."""
         e = view.elements
         for c, m in enumerate(e.members):
@@ -478,209 +409,3 @@ class Memory:
     have: Integers
     stats: Integers
     failure: Integers
-
-
-class _Unknowns:
-    """Numbers of the unknowns of a stage before ordering: nodes, then multipliers; and whom they belong to."""
-
-    def __init__(self, system: System, stage: Stage) -> None:
-        self.node: list[dict[str, int]] = []
-        self.lam: list[dict[str, int]] = []
-        self.mu: list[dict[str, int]] = []
-        self.owners: list[str] = []
-        blocks: list[int] = []
-        n = 0
-        sources = [(self.node, stage.unknowns, node.group.dim, f"'{node.name}'") for node in system.nodes]
-        sources += [(self.lam, stage.lam_unknowns, k, f"'{e.name}'") for e, k in zip(system.elements, system.rows, strict=True)]
-        sources += [(self.mu, stage.mu_unknowns, k, f"'{e.name}'") for e, k in zip(system.elements, system.pfaffian_rows, strict=True)]
-        for block, (target, names, size, owner) in enumerate(sources):
-            places = {}
-            for name in names:
-                places[name] = n
-                n += size
-                self.owners += [owner] * size
-                blocks += [block] * size
-            target.append(places)
-        self.n = n
-        _, numbers = np.unique(blocks, return_inverse=True)
-        self.blocks = numbers.astype(np.int64)
-
-
-class _PackView:
-    """Sets of elements with equal formulas, in symbols, with the addresses of all instances."""
-
-    depends: Any
-
-    def __init__(self, layout: Layout, stage: Stage, u: _Unknowns, instances: list[list[int]]) -> None:
-        system, method = layout.system, layout.method
-        first = instances[0]
-        bodies = [self._bodies(system, members) for members in instances]
-        if len(instances) == 1:
-            # Nodes without any element still have equations of their own.
-            bodies[0] += [n.name for n in system.nodes if len(first) == len(system.elements) and n.name not in bodies[0]]
-        node_index = np.array([[system.number[b] for b in names] for names in bodies], dtype=np.int64).reshape(len(instances), -1)
-        self.h, self.t = ca.SX.sym("h"), ca.SX.sym("t")
-        nodes = [NodeView(system.nodes[i], method.states, stage.unknowns) for i in node_index[0]]
-        count = len(instances)
-        self.table: dict[int, Integers] = {self.h.element_hash(): np.full(count, H), self.t.element_hash(): np.full(count, T)}
-        self.unknown: dict[int, Integers] = {}
-        self.probe_places: list[Integers] = []
-        self.state_symbols: list[ca.SX] = []
-        unknown_symbols: list[ca.SX] = []
-        for a, view in enumerate(nodes):
-            index = node_index[:, a]
-            for name, n in {"q": view.group.n_params, **dict.fromkeys(method.states, view.group.dim)}.items():
-                symbol = getattr(view, name)
-                _register(self.table, symbol, np.array([layout.nodes[i][name] for i in index]), n)
-                self.state_symbols.append(symbol)
-            for name in stage.unknowns:
-                symbol = getattr(view, name)
-                _register(self.unknown, symbol, np.array([u.node[i][name] for i in index]), view.group.dim)
-                unknown_symbols.append(symbol)
-        self.instances = elements = np.array(instances, dtype=np.int64)
-        members, lam_at, mu_at = [], 0, 0
-        for c, k in enumerate(first):
-            e = system.elements[k]
-            p = {name: ca.SX.sym(name, np.size(a)) for name, a in (e.parameters | e.memory).items()}
-            for name, symbol in p.items():
-                _register(self.table, symbol, np.array([layout.parameters[i][name] for i in elements[:, c]]), symbol.numel())
-            places = [None if b == Ground.name else bodies[0].index(b) for b in e.bodies]
-            rows = slice(lam_at, lam_at + system.rows[k])
-            pfaffian_rows = slice(mu_at, mu_at + system.pfaffian_rows[k])
-            lam_at, mu_at = rows.stop, pfaffian_rows.stop
-            members.append(Member(e, places, SimpleNamespace(**p), rows, pfaffian_rows))
-        lam = self._multipliers(
-            stage.lam_unknowns, method.lam_states, lam_at, elements, members, "rows", layout.lam, u.lam, unknown_symbols
-        )
-        mu = self._multipliers(
-            stage.mu_unknowns, method.mu_states, mu_at, elements, members, "pfaffian_rows", layout.mu, u.mu, unknown_symbols
-        )
-        self.elements = Elements(nodes, members, self.h, self.t, lam, mu)
-        self.unknown_symbols = ca.vertcat(ca.SX(0, 1), *unknown_symbols)
-        self.columns = _columns([self.unknown[s.element_hash()] for s in ca.vertsplit(self.unknown_symbols)], count)
-        self._equations(stage, u, node_index, elements, members)
-
-    def _bodies(self, system: System, members: list[int]) -> list[str]:
-        names: list[str] = []
-        for k in members:
-            names += [b for b in system.elements[k].bodies if b != Ground.name and b not in names]
-        return names
-
-    def _multipliers(
-        self,
-        unknowns: Any,
-        states: Any,
-        rows: int,
-        elements: Integers,
-        members: list[Member],
-        part: str,
-        at_state: Any,
-        at_unknown: Any,
-        symbols: list[ca.SX],
-    ) -> MultiplierView:
-        view = MultiplierView(rows, (*states, *unknowns))
-        for c, m in enumerate(members):
-            own = getattr(m, part)
-            if own.stop == own.start:
-                continue
-            for name in (*states, *unknowns):
-                places = at_unknown if name in unknowns else at_state
-                _register(
-                    self.unknown if name in unknowns else self.table,
-                    getattr(view, name)[own],
-                    np.array([places[k][name] for k in elements[:, c]]),
-                    own.stop - own.start,
-                )
-        for name in states:
-            self.state_symbols.append(getattr(view, name))
-        for name in unknowns:
-            symbols.append(getattr(view, name))
-        return view
-
-    def _equations(self, stage: Stage, u: _Unknowns, node_index: Integers, elements: Integers, members: list[Member]) -> None:
-        """Rows that are not identically zero, their numbers, and the matrix by the chain rule over the cuts."""
-        e = self.elements
-        equations = stage.residual(e)
-        expressions: list[ca.SX] = []
-        numbers: list[Integers] = []
-        for name in stage.unknowns:
-            columns = equations.get(name, [ca.SX.zeros(n.group.dim) for n in e.nodes])
-            for a, (view, column) in enumerate(zip(e.nodes, columns, strict=True)):
-                if self._owns(a):
-                    column = column + stage.node_residual(view, e.h).get(name, 0)
-                base = np.array([u.node[i][name] for i in node_index[:, a]])
-                for c in range(view.group.dim):
-                    expressions.append(column[c])
-                    numbers.append(base + c)
-        for names, part, places in ((stage.lam_unknowns, "rows", u.lam), (stage.mu_unknowns, "pfaffian_rows", u.mu)):
-            for name in names:
-                for c, m in enumerate(members):
-                    own = getattr(m, part)
-                    for k, row in enumerate(range(own.start, own.stop)):
-                        expressions.append(equations[name][row])
-                        numbers.append(np.array([places[i][name] for i in elements[:, c]]) + k)
-        keep = [k for k, y in enumerate(expressions) if not y.is_zero()]
-        R = ca.vertcat(ca.SX(0, 1), *(expressions[k] for k in keep))
-        self.rows = _columns([numbers[k] for k in keep], len(elements))
-        J = ca.jacobian(R, self.unknown_symbols)
-        for cut in e.cuts.values():
-            outer = ca.jacobian(R, cut.symbol)
-            if outer.nnz():
-                J += ca.mtimes(ca.mtimes(outer, cut.derivative), ca.jacobian(cut.unknown, self.unknown_symbols))
-        J = ca.sparsify(J)
-        for cut in e.cuts.values():
-            R, J = ca.substitute([R, J], [cut.symbol], [cut.expression])
-            for probe in e.probes:
-                probe.arguments = ca.substitute(probe.arguments, cut.symbol, cut.expression)
-        self.residual, self.jacobian = R, J
-
-    def _owns(self, a: int) -> bool:
-        """Whether these elements bring the equations a node has by itself: those that hold its mass do."""
-        name = self.elements.nodes[a].node.name
-        return any(m.element.mass is not None and m.element.bodies == (name,) for m in self.elements.members)
-
-    def all_symbols(self) -> list[ca.SX]:
-        """h, t, states, parameters and unknowns: everything the formulas may contain."""
-        parameters = [p for m in self.elements.members for p in vars(m.parameters).values()]
-        return [self.h, self.t, *self.state_symbols, *parameters, self.unknown_symbols]
-
-    def values(self, i: int, S: Array, x: Array) -> list[Array]:
-        """Their values for instance i, from the states S and the unknowns x (in their own numbering)."""
-        out = []
-        for symbol in self.all_symbols()[:-1]:
-            out.append(S[[int(self.table[s.element_hash()][i]) for s in ca.vertsplit(symbol)]] if symbol.numel() else np.zeros(0))
-        return [*out, x[self.columns[i]]]
-
-    def inputs(self, outputs: list[ca.SX], at: int, place: Integers) -> tuple[list[ca.SX], Integers]:
-        """The symbols that occur and where their values are, per instance."""
-        symbols = ca.symvar(ca.vertcat(*(ca.vec(y) for y in outputs)))
-        columns = []
-        for s in symbols:
-            key = s.element_hash()
-            columns.append(self.table[key] if key in self.table else at + place[self.unknown[key]])
-        return symbols, _columns(columns, len(self.rows))
-
-
-def _columns(columns: list[Integers], rows: int) -> Integers:
-    return np.stack(columns, axis=1).astype(np.int64) if columns else np.zeros((rows, 0), dtype=np.int64)
-
-
-def _register(table: dict[int, Integers], symbol: ca.SX, base: Integers, n: int) -> None:
-    for c in range(n):
-        table[symbol[c].element_hash()] = base + c
-
-
-def packs_of(system: System, n: int) -> list[list[list[int]]]:
-    """Elements to be evaluated together: sets with equal formulas, each a list of instances, each a list of elements."""
-    if n <= SMALL:
-        return [[list(range(len(system.elements)))]]
-    by_nodes: dict[tuple[str, ...], list[int]] = {}
-    for k, e in enumerate(system.elements):
-        by_nodes.setdefault(tuple(b for b in e.bodies if b != Ground.name), []).append(k)
-    sets: dict[Any, list[list[int]]] = {}
-    for bodies, members in by_nodes.items():
-        nodes = tuple(system.nodes[system.number[b]].signature() for b in bodies)
-        places = {b: i for i, b in enumerate(bodies)}
-        formulas = tuple((system.elements[k].signature(), tuple(places.get(b) for b in system.elements[k].bodies)) for k in members)
-        sets.setdefault((nodes, formulas), []).append(members)
-    return list(sets.values())

@@ -18,7 +18,8 @@ from kreisel.methods import Method, RATTLie
 from kreisel.methods.base import Accelerations, ProjectPosition, ProjectVelocity
 from kreisel.simulation.monitors import Monitors
 from kreisel.simulation.newton import Newton
-from kreisel.simulation.program import COUNT, Layout, Memory, Program, T
+from kreisel.simulation.packs import COUNT, Layout, T
+from kreisel.simulation.program import Memory, Program
 from kreisel.simulation.solution import Event, Solution, State
 from kreisel.simulation.status import InconsistentStart, Statistics, Status
 

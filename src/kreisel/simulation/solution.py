@@ -14,7 +14,7 @@ from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
 from kreisel.simulation.monitors import Monitors
-from kreisel.simulation.program import COUNT, Layout, T
+from kreisel.simulation.packs import COUNT, Layout, T
 from kreisel.simulation.status import Statistics, Status
 
 Array = NDArray[np.float64]
