@@ -157,6 +157,19 @@ def test_variable_steps(formulation):
     assert lam == pytest.approx(2, abs=0.15)
 
 
+@pytest.mark.parametrize("method", [kr.GeneralizedAlpha(0.5), kr.GeneralizedAlpha(0.9)], ids=repr)
+def test_variable_steps_of_generalized_alpha(method):
+    """a_n stands for another time when the step changes; scaled with the step it keeps order 2 (unscaled, rho = 0.5 drops to 1.2)."""
+    rng, errors, hmax = np.random.default_rng(26031990), [], []
+    for n in 128 * 2 ** np.arange(5):
+        steps = rng.uniform(0.25, 1, n)
+        steps /= steps.sum()
+        hmax.append(steps.max())
+        sol = kr.simulate(top("S3", "slow"), until=1, step=steps, method=method)
+        errors.append([e.max() for e in HeavyTop("slow", sol.t).errors(sol)])
+    assert [fitted_order(hmax, e) for e in np.transpose(errors)] == pytest.approx([2, 2], abs=0.1)
+
+
 def test_rolling_disk():
     """Nonholonomic RATTLie: 2 in q, v, lam, mu (Hante, Remark 5.8), from the differences of successive refinements."""
     disk = kr.models.rolling_disk()

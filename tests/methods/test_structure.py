@@ -148,15 +148,17 @@ def step_matrix(method, hw):
     system = kr.models.oscillator(mass=1.0, stiffness=w**2)
     layout = Layout(system, method)
     program, newton, (places,) = Program(layout, method.stages), kr.Newton(), layout.nodes
-    index, scale = [places["q"], places["v"], places["alpha"]], np.array([1 / w**2, h, 1.0])
+    q, v, a, offset = (places[name] for name in ("q", "v", "a", "offset"))
+    scale = np.array([1 / w**2, h, 1.0])
     columns = []
     for z in np.eye(3):
         S = np.concatenate([layout.start(), np.zeros(program.size - layout.size)])
-        S[index] = scale * z
-        S[places["a"]] = -(w**2) * S[places["q"]]
+        S[q], S[v], auxiliary = scale * z
+        S[a] = -(w**2) * S[q]
+        S[offset] = (auxiliary - S[a]) / h
         code = program.run(S, np.array([h]), np.array([0, h]), 0, 1, program.tolerances(1e-13, 1e-13), newton.options(), program.memory())
         assert code == 0
-        columns.append(S[index] / scale)
+        columns.append(np.array([S[q], S[v], S[a] + h * S[offset]]) / scale)
     return np.transpose(columns)
 
 

@@ -24,13 +24,17 @@ class Alpha(Stage):
     def rates(self, n: NodeView, h: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """v_{n+1}, a_{n+1} and the acceleration v'_{n+1}, from the increment."""
         m = self.m
-        d = n.d if self.stabilised else n.x
-        a = (d - n.v - h * (0.5 - m.beta) * n.alpha) / (h * m.beta)
-        v = n.v + h * ((1 - m.gamma) * n.alpha + m.gamma * a)
-        return v, a, ((1 - m.alpha_m) * a + m.alpha_m * n.alpha - m.alpha_f * n.a) / (1 - m.alpha_f)
+        d, old = n.d if self.stabilised else n.x, self.auxiliary(n, h)
+        a = (d - n.v - h * (0.5 - m.beta) * old) / (h * m.beta)
+        v = n.v + h * ((1 - m.gamma) * old + m.gamma * a)
+        return v, a, ((1 - m.alpha_m) * a + m.alpha_m * old - m.alpha_f * n.a) / (1 - m.alpha_f)
+
+    def auxiliary(self, n: NodeView, h: ca.SX) -> ca.SX:
+        """a_n, which stands for the acceleration at t_n + (alpha_m - alpha_f) h: its distance from v'_n is proportional to the step."""
+        return n.a + h * n.offset
 
     def start(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
-        x = n.v + h / 2 * n.alpha
+        x = n.v + h / 2 * self.auxiliary(n, h)
         return {"x": x, "d": x} if self.stabilised else {"x": x}
 
     def start_multipliers(self, lam: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
@@ -58,7 +62,7 @@ class Alpha(Stage):
 
     def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
         v, a, acceleration = self.rates(n, h)
-        return {"q": n.moved(h * n.x), "v": v, "alpha": a, "a": acceleration}
+        return {"q": n.moved(h * n.x), "v": v, "a": acceleration, "offset": (a - acceleration) / h}
 
     def update_multipliers(self, lam: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
         return {"lam": lam.l / h}
@@ -88,11 +92,11 @@ class GeneralizedAlpha(Method):
     index: int | str = 3
     corrected_start: bool = False
 
-    states: ClassVar[tuple[str, ...]] = ("v", "a", "alpha")
+    states: ClassVar[tuple[str, ...]] = ("v", "a", "offset")
     lam_states: ClassVar[tuple[str, ...]] = ("lam",)
     mu_states: ClassVar[tuple[str, ...]] = ("mu",)
     needs_acceleration: ClassVar[bool] = True
-    acceleration_targets: ClassVar[Any] = (("a", "alpha"), ("lam",), ("mu",))
+    acceleration_targets: ClassVar[Any] = (("a",), ("lam",), ("mu",))
 
     def __post_init__(self) -> None:
         if not 0 <= self.rho_inf <= 1:
@@ -124,7 +128,7 @@ class GeneralizedAlpha(Method):
         """a_0 shifted to the time it stands for, with v'' from the accelerations a little later and a little earlier on the motion."""
         if not self.corrected_start:
             return S
-        shift, nodes = (self.alpha_m - self.alpha_f) * h, list(zip(layout.system.nodes, layout.nodes, strict=True))
+        nodes = list(zip(layout.system.nodes, layout.nodes, strict=True))
         found = []
         for e in (h, -h):
             # To second order the motion is q exp(e v + e^2 v'/2), v + e v'.
@@ -136,6 +140,6 @@ class GeneralizedAlpha(Method):
                 moved[v] = S[v] + e * S[a]
             found.append(accelerations(moved))
         for node, places in nodes:
-            a, alpha = (slice(places[k], places[k] + node.group.dim) for k in ("a", "alpha"))
-            S[alpha] = S[a] + shift * (found[0][a] - found[1][a]) / (2 * h)
+            a, offset = (slice(places[k], places[k] + node.group.dim) for k in ("a", "offset"))
+            S[offset] = (self.alpha_m - self.alpha_f) * (found[0][a] - found[1][a]) / (2 * h)
         return S

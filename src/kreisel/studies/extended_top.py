@@ -250,7 +250,7 @@ def modification(solution: Solution, method: GeneralizedAlpha, h: float) -> Arra
     (inertia,) = (e for e in solution.system.elements if isinstance(e, Inertia))
     M = np.zeros((inertia.n, inertia.n))
     M[inertia.pattern] = M.T[inertia.pattern] = inertia.parameters["entries"]
-    a = solution._state("alpha")
+    a = solution.a + h * solution._state("offset")
     return np.asarray(h**2 * (method.beta - method.gamma / 2) / 2 * np.einsum("ni,ij,nj->n", a, M, a))
 
 
