@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from kreisel import models
 from kreisel.groups import S3, S3R3, SE3, SO3, UDQ, Group, Product, R, convert, convert_velocity, embedding_norm
 from kreisel.mechanics import (
+    Beam,
     BlackBox,
     Constraint,
+    Curve,
     Damper,
     Element,
     Force,
@@ -22,25 +24,62 @@ from kreisel.mechanics import (
     Friction,
     Hamiltonian,
     JointFriction,
+    Layer,
     Load,
     Mechanism,
     Pfaffian,
     Potential,
+    Relative,
+    Section,
+    Shell,
     Spherical,
     Spring,
     System,
     TorsionSpring,
+    arc,
+    helix,
+    straight,
 )
 from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, Midpoint, RATTLie, SHAKELie
 
 if TYPE_CHECKING:
     from kreisel import view
-    from kreisel.simulation import InconsistentStart, Newton, Solution, State, Status, When, load, random_steps, simulate
+    from kreisel.simulation import (
+        InconsistentStart,
+        Modes,
+        Newton,
+        Solution,
+        State,
+        Status,
+        When,
+        equilibrium,
+        equilibrium_path,
+        imbalance,
+        load,
+        modes,
+        random_steps,
+        simulate,
+    )
 
 __version__ = "0.1.0"
 
 # The driver brings in Numba, which takes a third of a second: only when something is simulated.
-_LATER = ("InconsistentStart", "Newton", "Solution", "State", "Status", "When", "load", "random_steps", "simulate")
+_LATER = (
+    "InconsistentStart",
+    "Modes",
+    "Newton",
+    "Solution",
+    "State",
+    "Status",
+    "When",
+    "equilibrium",
+    "equilibrium_path",
+    "imbalance",
+    "load",
+    "modes",
+    "random_steps",
+    "simulate",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -65,9 +104,11 @@ __all__ = [
     "SO3",
     "UDQ",
     "BLieDF",
+    "Beam",
     "BlackBox",
     "Composition",
     "Constraint",
+    "Curve",
     "Damper",
     "Element",
     "Force",
@@ -78,16 +119,21 @@ __all__ = [
     "Hamiltonian",
     "InconsistentStart",
     "JointFriction",
+    "Layer",
     "Load",
     "Mechanism",
     "Midpoint",
+    "Modes",
     "Newton",
     "Pfaffian",
     "Potential",
     "Product",
     "R",
     "RATTLie",
+    "Relative",
     "SHAKELie",
+    "Section",
+    "Shell",
     "Solution",
     "Spherical",
     "Spring",
@@ -96,12 +142,19 @@ __all__ = [
     "System",
     "TorsionSpring",
     "When",
+    "arc",
     "convert",
     "convert_velocity",
     "embedding_norm",
+    "equilibrium",
+    "equilibrium_path",
+    "helix",
+    "imbalance",
     "load",
     "models",
+    "modes",
     "random_steps",
     "simulate",
+    "straight",
     "view",
 ]

@@ -189,7 +189,9 @@ def drive(
                     rate = e / old
                     # What is left after this increment: quadratic with an exact matrix, linear with a kept one.
                     left = e * rate * rate if fresh and not inexact else e * rate / max(1.0 - rate, 1e-3)
-                    if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and e < floor and iteration > 1):
+                    # An exact matrix converges quadratically: what no longer shrinks is rounding. Of a kept one that is less certain.
+                    rounding = 100.0 * floor if fresh and not inexact else floor
+                    if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and e < rounding and iteration > 1):
                         converged = True
                         break
                     if not fresh and rate > slow and e > floor and mode == FROZEN:

@@ -10,8 +10,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from kreisel.mechanics.frame import Frame
-
 Array = NDArray[np.float64]
 
 
@@ -34,8 +32,17 @@ class Element:
     like those), and
        ``remember(p, t, *frames)``: the new values after an accepted step, ``{name: column}``.
 
+    5. if it depends on nothing but how some of its bodies move relative to each other, list those as ``pairs`` of places in ``bodies``:
+       every hook then gets one :class:`Relative` per pair instead of one frame per body. Derivatives become half as long. What is
+       compared need not be the bodies' own frames: a parameter ``offset0``, ``offset1``, ... (with the number of the place in ``bodies``)
+       is a frame fixed to the body, by its coordinates on the group of the bodies. The ground needs one.
+
     Derivatives, generalised forces and constraint matrices follow.
     """
+
+    #: Whether it is an external load, which statics increases step by step.
+    external = False
+    pairs: tuple[tuple[int, int], ...] = ()
 
     #: Whether the power is a loss of energy (counted as dissipated) rather than work.
     dissipative = False
@@ -45,7 +52,7 @@ class Element:
         self.bodies = bodies
         self.parameters: dict[str, Array] = {}
         self.memory: dict[str, Array] = {}
-        if len(set(bodies)) < len(bodies):
+        if len(set(bodies)) < len(bodies) and not self.pairs:
             raise ValueError(f"'{name}' connects '{bodies[0]}' with itself")
 
     def signature(self) -> Any:
@@ -55,7 +62,7 @@ class Element:
         return f"{type(self).__name__} '{self.name}'"
 
     potential: Callable[..., ca.SX] | None = None
-    power: Callable[[SimpleNamespace, ca.SX, list[Frame], list[Frame]], ca.SX] | None = None
+    power: Callable[[SimpleNamespace, ca.SX, list[Any], list[Any]], ca.SX] | None = None
     constraint: Callable[..., ca.SX] | None = None
     pfaffian: Callable[..., ca.SX] | None = None
     mass: Callable[..., ca.SX] | None = None

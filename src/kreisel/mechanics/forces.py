@@ -21,14 +21,18 @@ History = Callable[[ca.SX], ca.SX]
 
 
 class Gravity(Element):
-    """The weight of a body: potential -m g . x."""
+    """The weight of a body: potential -m g . x, of its centre of mass or of a point fixed to it."""
 
-    def __init__(self, body: str, mass: float, acceleration: ArrayLike) -> None:
-        super().__init__(f"weight of {body}", body)
+    external = True
+
+    def __init__(self, body: str, mass: float, acceleration: ArrayLike, at: ArrayLike = (0, 0, 0), name: str = "") -> None:
+        super().__init__(name or f"weight of {body}", body)
         self.parameters = {"weight": mass * np.asarray(acceleration, dtype=float)}
+        if np.any(at):
+            self.parameters["at"] = vector(at, f"{self.name}: at")
 
     def potential(self, p: SimpleNamespace, t: ca.SX, body: Frame) -> ca.SX:
-        return -ca.dot(p.weight, body.x)
+        return -ca.dot(p.weight, body.point(p.at) if "at" in self.parameters else body.x)
 
 
 class Load(Element):
@@ -37,6 +41,8 @@ class Load(Element):
     >>> Load("top", force=(0, 0, 5), at=(0, 1, 0), history=lambda t: ca.sin(3 * t))
     Load 'load on top'
     """
+
+    external = True
 
     def __init__(
         self,

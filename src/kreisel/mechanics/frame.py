@@ -1,10 +1,12 @@
-"""Frames: what joints and forces see of a body, whatever its coordinates."""
+"""Frames and relative motions: what joints, forces and structures see of bodies, whatever their coordinates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import casadi as ca
+
+from kreisel.groups import Group
 
 
 @dataclass(frozen=True)
@@ -45,3 +47,46 @@ class Frame:
     def rate(self) -> ca.SX:
         """The first velocity, of a scalar."""
         return self.v[0]
+
+
+@dataclass(frozen=True)
+class Relative:
+    """The motion of a body b as seen from a body a, both on one group: d = log(q_a^-1 q_b), and its rate, in symbols.
+
+    What depends on the relative motion alone does not notice a rigid motion of both bodies: its forces have no resultant.
+    """
+
+    d: ca.SX
+    rate: ca.SX
+
+    @classmethod
+    def between(cls, group: Group, ends: tuple[End, End], d: ca.SX | None = None) -> Relative:
+        """From the two ends. ``d``: a symbol that stands for log(q_a^-1 q_b), if there is one."""
+        d = group.difference(ends[0].place(group), ends[1].place(group)) if d is None else d
+        rate = ca.SX.zeros(group.dim)
+        for D, end in zip(cls.derivatives(group, ends, d), ends, strict=True):
+            if end.v is not None:
+                rate += ca.mtimes(D, end.v)
+        return cls(d, rate)
+
+    @staticmethod
+    def derivatives(group: Group, ends: tuple[End, End], d: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """The derivatives of d along q_a exp(w) and q_b exp(w): -T^-1(-d) and T^-1(d) (Hante, Lemma 2.25), as seen from the offsets."""
+        a, b = (None if end.offset is None else group.Ad(group.inverse(end.offset)) for end in ends)
+        D_a, D_b = -group.Tinv(-d), group.Tinv(d)
+        return D_a if a is None else ca.mtimes(D_a, a), D_b if b is None else ca.mtimes(D_b, b)
+
+
+@dataclass(frozen=True)
+class End:
+    """An end of a relative motion: configuration (None: the ground) and velocity of a body, and a frame fixed to it (None: its own)."""
+
+    q: ca.SX | None
+    v: ca.SX | None
+    offset: ca.SX | None
+
+    def place(self, group: Group) -> ca.SX:
+        """The configuration of the frame."""
+        if self.q is None or self.offset is None:
+            return self.offset if self.q is None else self.q
+        return group.compose(self.q, self.offset)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import S3, S3R3, SE3, SO3, UDQ, Group, R
+from kreisel.groups.rigid import RigidMotions
+from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity, vector
 from kreisel.mechanics.joints import Spherical
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode, ScalarNode
+from kreisel.mechanics.section import Section
+from kreisel.mechanics.shell import Layer, Shell
+from kreisel.mechanics.structure import Structure
 from kreisel.mechanics.system import System
 
 Array = NDArray[np.float64]
@@ -67,6 +74,7 @@ class Mechanism:
         self.bodies: dict[str, Body] = {}
         self.nodes: list[Node] = []  # points and scalars
         self.elements: list[Element] = []
+        self.structures: dict[str, Structure] = {}
 
     def body(
         self,
@@ -110,6 +118,63 @@ class Mechanism:
         self.elements.append(Inertia(f"inertia of {name}", name, np.array([[mass]], dtype=float)))
         return name
 
+    def beam(self, name: str, length: float, segments: int | ArrayLike, section: Section, **options: Any) -> Beam:
+        """A geometrically exact beam; returns it, since its nodes have names of their own (``beam.start``, ``beam.node(3)``).
+
+        ``segments``: their number, or the grid of arc lengths from 0 to ``length``. ``section``: stiffness and inertia per length.
+
+        ``curve``: where it is at the start: ``kr.straight``, ``kr.arc``, ``kr.helix``, or a function of the arc length s that gives a
+        position, or a position and a rotation matrix (third axis along the beam). By default straight along the third axis.
+        ``precurvature``, ``prestrain``: curvatures, and shears and stretch, without stress, as three numbers or functions of s; if
+        neither is given, the initial curve is free of stress.
+        ``variant``: "cosserat", "kirchhoff" (no shear), "inextensible" (no shear, no stretch), or a function of the strains w and w*
+        (six each: curvatures, twist, shears, stretch) that shall be zero.
+        ``start``, ``end``: "free", "clamped" or "pinned" to the ground, or the name of a body or of a node of another beam, of which it
+        then is a rigid part. Joints are for everything else. ``closed``: the end is the start.
+        ``viscosity``: V of the section forces 2 V w' of Kelvin and Voigt, one number or six.
+        ``omega``, ``velocity``: a rigid motion at the start, in space axes, the velocity that of the point s = 0.
+
+        Beams live on SE3, S3R3 or UDQ; in other coordinates of the bodies, on S3R3.
+
+        >>> m = Mechanism(gravity=(0, 0, -9.81))
+        >>> rod = m.beam("rod", 1.0, 8, Section.circle(0.01, E=70e9, nu=0.3, rho=2700), variant="kirchhoff", start="clamped")
+        >>> m.system().degrees_of_freedom
+        32
+        """
+        self._new(name)
+        beam = Beam(self, name, length, segments, section, **options)
+        self.structures[name] = beam
+        return beam
+
+    def shell(self, name: str, lengths: tuple[float, float], cells: tuple[int, int], layer: Layer, **options: Any) -> Shell:
+        """A micropolar shell on a rectangular grid; returns it. Its nodes are ``shell.node(shell.index(i, j))``, named "name[i,j]".
+
+        ``lengths``: L1, L2. ``cells``: their number in both directions. ``layer``: thickness, density and stiffness.
+
+        ``surface``: where it is at the start, a function (s1, s2) that gives a position and a rotation matrix (first two axes along s1
+        and s2, third across); by default the plane of the first two axes of space. ``rest``: "initial" (the initial surface is free of
+        stress) or "flat". ``clamped``: edges held by the ground, out of "s1=0", "s1=L1", "s2=0", "s2=L2". ``omega``, ``velocity``: a
+        rigid motion at the start, in space axes, the velocity that of the point (0, 0).
+
+        >>> m = Mechanism()
+        >>> plate = m.shell("plate", (1.0, 1.0), (4, 4), Layer.isotropic(0.01, E=70e9, nu=0.3, rho=2700), clamped="s1=0")
+        >>> m.system().degrees_of_freedom
+        120
+        """
+        self._new(name)
+        shell = Shell(self, name, lengths, cells, layer, **options)
+        self.structures[name] = shell
+        return shell
+
+    def pose(self, name: str, who: str = "pose") -> Array:
+        """Where a body, or a node of a beam or shell, is at the start: an element of SE3."""
+        if name in self.bodies:
+            return np.concatenate([self.bodies[name].rotation.ravel(), self.bodies[name].position])
+        for structure in self.structures.values():
+            if name in structure.points and structure._host(name).offset is None:
+                return np.array(structure.poses[structure.points.index(name)])
+        raise ValueError(f"{who} refers to '{name}', which is no body that can carry it")
+
     def joint(self, joint: Element) -> None:
         """Adds a joint or a constraint."""
         if joint.constraint is None and joint.pfaffian is None:
@@ -140,7 +205,20 @@ class Mechanism:
             node.q, node.v = node.place(body.rotation, body.position, body.omega, body.velocity)
             nodes.append(node)
             elements.append(Inertia(f"inertia of {body.name}", body.name, node.mass_matrix(body.mass, body.inertia)))
-        return System.of([*nodes, *self.nodes], elements)
+        everything = {n.name: n for n in [*nodes, *self.nodes]}
+        group = COORDINATES.get(coordinates)
+        group = group if isinstance(group, RigidMotions) else S3R3
+        realised = {}
+        for name, structure in self.structures.items():
+            own, connections, realised[name] = structure.realise(group, everything, self.gravity)
+            everything |= {n.name: n for n in own}
+            elements += connections
+        for e in elements:
+            for other in e.bodies:
+                owner = self.structures.get(other.split("[")[0])
+                if other not in everything and owner is not None:
+                    raise ValueError(f"'{e.name}' refers to '{other}', but {owner.missing(other)}")
+        return System.of(list(everything.values()), elements, realised)
 
     def _pivot(self, body: Body) -> Spherical:
         for e in self.elements:
@@ -149,8 +227,9 @@ class Mechanism:
         raise ValueError(f"body '{body.name}' is not held by a ball joint to the ground, so its rotation alone does not describe it")
 
     def _new(self, name: str) -> None:
-        if not name or name == Ground.name or name in self.bodies or name in {n.name for n in self.nodes}:
-            raise ValueError(f"'{name}' cannot be the name of a body: it is empty or taken")
+        taken = {Ground.name, *self.bodies, *self.structures, *(n.name for n in self.nodes)}
+        if not name or name in taken or "[" in name:
+            raise ValueError(f"'{name}' cannot be the name of a body: it is empty, taken, or has a bracket")
 
 
 def _inertia(name: str, inertia: ArrayLike) -> Array:

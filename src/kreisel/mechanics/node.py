@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import S3, SE3, SO3, Group, R, convert, convert_velocity
 from kreisel.groups.rigid import RigidMotions
-from kreisel.mechanics.frame import Frame
+from kreisel.mechanics.element import Element
+from kreisel.mechanics.frame import End, Frame, Relative
 from kreisel.symbolic.vectors import skew
 
 Array = NDArray[np.float64]
@@ -147,3 +148,12 @@ class Ground:
     def frame(self) -> Frame:
         zero = ca.SX.zeros(3)
         return Frame(ca.SX(0, 1), ca.SX(0, 1), ca.SX.eye(3), zero, zero, zero)
+
+
+def seen_by(e: Element, p: Any, nodes: list[Node | None], q: list[ca.SX], v: list[ca.SX]) -> list[Any]:
+    """What the hooks of an element get of its bodies (None: the ground): a frame each, or the relative motions of its pairs."""
+    if not e.pairs:
+        return [Ground().frame() if n is None else n.frame(q_i, v_i) for n, q_i, v_i in zip(nodes, q, v, strict=True)]
+    (group,) = {n.group for n in nodes if n is not None}
+    ends = [End(None if n is None else q[k], None if n is None else v[k], getattr(p, f"offset{k}", None)) for k, n in enumerate(nodes)]
+    return [Relative.between(group, (ends[a], ends[b])) for a, b in e.pairs]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import Group
 from kreisel.mechanics.element import Element, Inertia
-from kreisel.mechanics.node import Ground, Node
+from kreisel.mechanics.node import Ground, Node, seen_by
+from kreisel.mechanics.structure import Realised
 
 Array = NDArray[np.float64]
 
@@ -53,23 +55,26 @@ class System:
         self._set([node], elements)
 
     @classmethod
-    def of(cls, nodes: Sequence[Node], elements: Sequence[Element]) -> System:
-        """The system of the given nodes and elements."""
+    def of(cls, nodes: Sequence[Node], elements: Sequence[Element], structures: Mapping[str, Realised] | None = None) -> System:
+        """The system of the given nodes and elements. ``structures``: the beams and shells among them, by name."""
         system = cls.__new__(cls)
         system._set(list(nodes), list(elements))
+        system.structures = dict(structures or {})
         return system
 
+    structures: dict[str, Realised]
+
     def _set(self, nodes: list[Node], elements: list[Element]) -> None:
-        self.nodes, self.elements = nodes, elements
+        self.nodes, self.elements, self.structures = nodes, elements, {}
         self.number = {node.name: i for i, node in enumerate(nodes)}
-        names = [n.name for n in nodes] + [e.name for e in elements]
-        for name in names:
-            if names.count(name) > 1:
+        for name, count in Counter([n.name for n in nodes] + [e.name for e in elements]).items():
+            if count > 1:
                 raise ValueError(f"two things are called '{name}'; give them different names")
         for e in elements:
             for body in e.bodies:
                 if body not in self.number and body != Ground.name:
                     raise ValueError(f"'{e.name}' refers to '{body}', which does not exist; there are {sorted(self.number)}")
+        self._counted: dict[Any, int] = {}  # rows of formulas that elements share
         #: Holonomic and nonholonomic constraints of each element.
         self.rows = [self._count(e, "constraint") for e in elements]
         self.pfaffian_rows = [self._count(e, "pfaffian") for e in elements]
@@ -106,15 +111,14 @@ class System:
         formula = getattr(e, hook)
         if formula is None:
             return 0
-        frames = []
-        for body in e.bodies:
-            if body == Ground.name:
-                frames.append(Ground().frame())
-            else:
-                node = self.nodes[self.number[body]]
-                frames.append(node.frame(node.group.symbol("q"), ca.SX.sym("v", node.group.dim)))
-        p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in (e.parameters | e.memory).items()})
-        return int(ca.SX(formula(p, ca.SX.sym("t"), *frames)).numel())
+        nodes = [None if body == Ground.name else self.nodes[self.number[body]] for body in e.bodies]
+        key = hook, e.signature(), tuple(n and n.signature() for n in nodes)
+        if key not in self._counted:
+            q = [ca.SX(0, 1) if n is None else n.group.symbol("q") for n in nodes]
+            v = [ca.SX(0, 1) if n is None else ca.SX.sym("v", n.group.dim) for n in nodes]
+            p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in (e.parameters | e.memory).items()})
+            self._counted[key] = int(ca.SX(formula(p, ca.SX.sym("t"), *seen_by(e, p, nodes, q, v))).numel())
+        return self._counted[key]
 
 
 class _Formulas(Element):

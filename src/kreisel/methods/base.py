@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from kreisel.mechanics.element import Element
-from kreisel.mechanics.frame import Frame
+from kreisel.mechanics.frame import End, Relative
 from kreisel.mechanics.node import Ground, Node
 from kreisel.mechanics.system import System
 
@@ -51,14 +51,31 @@ class MultiplierView:
 
 
 @dataclass
-class Cut:
-    """A named intermediate quantity, with its derivative with respect to the unknowns it depends on."""
+class Moved:
+    """The configuration of a node at the end of a step, z = q o exp(h x), as a symbol."""
 
     symbol: ca.SX
     expression: ca.SX
     unknown: ca.SX
-    #: d symbol / d unknown, in terms of symbol and unknown
-    derivative: ca.SX
+    #: h T(h x): the variation of z that belongs to one of x
+    variation: ca.SX
+
+
+@dataclass
+class Relation:
+    """The relative motion d = log(q_a^-1 q_b) of two nodes (None: the ground), as a symbol, and its derivatives along both."""
+
+    symbol: ca.SX
+    expression: ca.SX
+    places: tuple[int | None, int | None]
+    q: tuple[ca.SX | None, ca.SX | None]
+    derivatives: tuple[ca.SX, ca.SX]
+
+    def ends(self, q: Columns) -> Iterator[tuple[int, ca.SX]]:
+        """The nodes that have these configurations, each with the derivative of d along it."""
+        for i, q_i, D in zip(self.places, self.q, self.derivatives, strict=True):
+            if i is not None and _same(q_i, q[i]):
+                yield i, D
 
 
 @dataclass
@@ -94,7 +111,8 @@ class Elements:
     t: ca.SX
     lam: Any  # MultiplierView: holonomic
     mu: Any  # MultiplierView: nonholonomic
-    cuts: dict[int, Cut] = field(default_factory=dict)
+    ends: dict[int, Moved] = field(default_factory=dict)
+    relations: dict[tuple[int, ...], Relation] = field(default_factory=dict)
     probes: list[Probe] = field(default_factory=list)
 
     @property
@@ -106,20 +124,33 @@ class Elements:
         """A state or unknown of all nodes."""
         return [getattr(n, name) for n in self.nodes]
 
-    def move(self, name: str) -> Columns:
-        """q o exp(h x), x the unknown of the given name.
-
-        Newton's matrix is multiplied up over these symbols with the tangent operator, instead of differentiated through exp.
-        """
-        moved = []
+    def move(self, name: str, factor: ca.SX | float | None = None) -> Columns:
+        """q o exp(h x), x the unknown of the given name; or with another factor than h."""
+        h = self.h if factor is None else factor
         for i, n in enumerate(self.nodes):
-            if i not in self.cuts:
-                x, z = getattr(n, name), n.group.symbol("z")
-                w = ca.SX.sym("w", n.group.dim)
-                derivative = ca.mtimes(ca.jacobian(n.group.rate(z, w), w), self.h * n.group.T(self.h * x))
-                self.cuts[i] = Cut(z, n.moved(self.h * x), x, derivative)
-            moved.append(self.cuts[i].symbol)
-        return moved
+            if i not in self.ends:
+                x = getattr(n, name)
+                self.ends[i] = Moved(n.group.symbol("z"), n.moved(h * x), x, h * n.group.T(h * x))
+        return [self.ends[i].symbol for i in range(len(self.nodes))]
+
+    # Named quantities: derivatives are multiplied up over them, instead of taken through exp and log
+
+    def matrix(self, f: ca.SX, unknowns: ca.SX) -> ca.SX:
+        """The derivative of f with respect to the unknowns, through the moved configurations and the relative motions."""
+        J = ca.jacobian(f, unknowns)
+        q = [self.ends[i].symbol if i in self.ends else n.q for i, n in enumerate(self.nodes)]
+        for i, end in self.ends.items():
+            outer = self._along(f, q, i)
+            if outer.nnz():
+                J += ca.mtimes(ca.mtimes(outer, end.variation), ca.jacobian(end.unknown, unknowns))
+        return ca.sparsify(J)
+
+    def resolve(self, expressions: list[ca.SX]) -> list[ca.SX]:
+        """The expressions with all named quantities written out."""
+        for named in [*self.relations.values(), *self.ends.values()]:
+            assert isinstance(named, Relation | Moved)
+            expressions = ca.substitute(expressions, [named.symbol], [named.expression])
+        return expressions
 
     # What the elements are
 
@@ -139,20 +170,21 @@ class Elements:
                 u = ca.SX.sym("u", v[i].numel())
                 p = ca.mtimes(M, u)
                 rate = ca.mtimes(ca.jacobian(p, q[i]), self.nodes[i].group.rate(q[i], u))
-                out[i] += ca.substitute(rate - self._along(ca.dot(u, p) / 2, q, i).T, u, v[i])
+                out[i] += ca.substitute(rate - ca.densify(self._along(ca.dot(u, p) / 2, q, i)).T, u, v[i])
         return out
 
-    def force(self, t: ca.SX, q: Columns, v: Columns) -> Columns:
-        """The generalised forces: of potentials, loads, friction."""
+    def force(self, t: ca.SX, q: Columns, v: Columns, loads: ca.SX | float = 1.0) -> Columns:
+        """The generalised forces: of potentials, loads, friction. ``loads``: a factor of the external ones."""
         out = self._zeros()
         for m in self.members:
+            factor = loads if m.element.external else 1.0
             if m.element.potential is not None:
-                V = ca.SX(m.element.potential(m.parameters, t, *self._frames(m, q, v)))
+                V = factor * ca.SX(m.element.potential(m.parameters, t, *self._frames(m, q, v)))
                 for i in self._places(m):
-                    out[i] -= self._along(V, q, i).T
+                    out[i] -= ca.densify(self._along(V, q, i)).T
             if m.element.power is not None:
                 u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
-                P = ca.SX(m.element.power(m.parameters, t, self._frames(m, q, v), self._frames(m, q, u)))
+                P = factor * ca.SX(m.element.power(m.parameters, t, self._frames(m, q, v), self._frames(m, q, u)))
                 for i in self._places(m):
                     out[i] += ca.gradient(P, u[i])
             if m.element.routine is not None:
@@ -187,7 +219,7 @@ class Elements:
         out = self._zeros()
         for m, phi in self._constraints(t, q):
             for i in self._places(m):
-                out[i] += self._along(ca.dot(phi, lam[m.rows]), q, i).T
+                out[i] += ca.densify(self._along(ca.dot(phi, lam[m.rows]), q, i)).T
         return out
 
     def pfaffian(self, t: ca.SX, q: Columns, v: Columns) -> ca.SX:
@@ -219,8 +251,27 @@ class Elements:
     def _places(self, m: Member) -> Iterator[int]:
         return (i for i in m.places if i is not None)
 
-    def _frames(self, m: Member, q: Columns, v: Columns) -> list[Frame]:
+    def _frames(self, m: Member, q: Columns, v: Columns) -> list[Any]:
+        """What the element sees: frames, or relative motions."""
+        if m.element.pairs:
+            return [self._relative(m, pair, q, v) for pair in m.element.pairs]
         return [Ground().frame() if i is None else self.nodes[i].node.frame(q[i], v[i]) for i in m.places]
+
+    def _relative(self, m: Member, pair: tuple[int, int], q: Columns, v: Columns) -> Relative:
+        a, b = places = tuple(m.places[k] for k in pair)
+        (group,) = {self.nodes[i].group for i in m.places if i is not None}
+        first, second = (
+            End(None if i is None else q[i], None if i is None else v[i], getattr(m.parameters, f"offset{k}", None))
+            for k, i in zip(pair, places, strict=True)
+        )
+        ends = first, second
+        # Elements on the same nodes share a relative motion.
+        key = tuple(s[0].element_hash() for end in ends for s in (end.q, end.offset) if s is not None)
+        if key not in self.relations:
+            d = ca.SX.sym("d", group.dim)
+            expression = group.difference(*(end.place(group) for end in ends))
+            self.relations[key] = Relation(d, expression, (a, b), (ends[0].q, ends[1].q), Relative.derivatives(group, ends, d))
+        return Relative.between(group, ends, self.relations[key].symbol)
 
     def _masses(self, q: Columns) -> Iterator[tuple[int, ca.SX]]:
         for m in self.members:
@@ -240,14 +291,21 @@ class Elements:
 
     def _along(self, f: ca.SX, q: Columns, i: int) -> ca.SX:
         """D f: the derivative of f along q_i o exp(w) with respect to w, as rows."""
-        J = ca.jacobian(f, q[i])
         w = ca.SX.sym("w", self.nodes[i].group.dim)
-        return ca.densify(ca.mtimes(J, ca.jacobian(self.nodes[i].group.rate(q[i], w), w)))
+        out = ca.mtimes(ca.jacobian(f, q[i]), ca.jacobian(self.nodes[i].group.rate(q[i], w), w))
+        for relation in self.relations.values():
+            for k, D in relation.ends(q):
+                if k == i:
+                    out += ca.mtimes(ca.jacobian(f, relation.symbol), D)
+        return out
 
     def _rate(self, f: ca.SX, t: ca.SX, q: Columns, v: Columns) -> ca.SX:
         out = ca.SX.zeros(f.shape[0])
         for n, q_i, v_i in zip(self.nodes, q, v, strict=True):
             out += ca.jtimes(f, q_i, n.group.rate(q_i, v_i))
+        for relation in self.relations.values():
+            for k, D in relation.ends(q):
+                out += ca.jtimes(f, relation.symbol, ca.mtimes(D, v[k]))
         # Time enters as a symbol or as t + h; h does not occur in a constraint by itself.
         return out + _time_derivative(f, t)
 
@@ -260,6 +318,11 @@ class Elements:
         for u_i, a_i in zip(u, a, strict=True):
             out += ca.jtimes(f, u_i, a_i)
         return ca.substitute(out, ca.vertcat(*u), ca.vertcat(*v))
+
+
+def _same(a: ca.SX, b: ca.SX) -> bool:
+    """Whether two columns are the same symbols."""
+    return a.numel() == b.numel() and bool(a[0].element_hash() == b[0].element_hash())
 
 
 def _time_derivative(f: ca.SX, t: ca.SX) -> ca.SX:

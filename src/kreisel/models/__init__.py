@@ -1,7 +1,9 @@
 """Ready-made systems, with the parameters of their sources."""
 
+from kreisel.models.beams import bend, flying_spaghetti, roll_up
 from kreisel.models.disk import rolling_disk
 from kreisel.models.oscillator import oscillator
+from kreisel.models.shells import flying_plate, strip
 from kreisel.models.tops import extended_top, heavy_top
 
-__all__ = ["extended_top", "heavy_top", "oscillator", "rolling_disk"]
+__all__ = ["bend", "extended_top", "flying_plate", "flying_spaghetti", "heavy_top", "oscillator", "roll_up", "rolling_disk", "strip"]

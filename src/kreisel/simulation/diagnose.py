@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.mechanics.blackbox import BlackBox
-from kreisel.mechanics.node import Ground
+from kreisel.mechanics.element import Element
+from kreisel.mechanics.node import Ground, Node, seen_by
 from kreisel.simulation.packs import Layout
 
 Array = NDArray[np.float64]
@@ -21,12 +22,26 @@ def expression_at(
     layout: Layout, bodies: tuple[str, ...], formula: Callable[..., Any], what: str
 ) -> tuple[list[ca.SX], ca.SX, NDArray[np.int64]]:
     """A user's function of time and frames: its symbols, the expression, and where in S the symbols are."""
+    return _expression(layout, bodies, lambda t, nodes, q, v: formula(t, *seen_by(_OBSERVER, None, nodes, q, v)), what)
+
+
+#: Sees frames, and does nothing.
+_OBSERVER = Element("observer")
+
+
+def _expression(
+    layout: Layout, bodies: tuple[str, ...], formula: Callable[..., Any], what: str
+) -> tuple[list[ca.SX], ca.SX, NDArray[np.int64]]:
+    """The same for a function of time, nodes, and their q and v."""
     t = ca.SX.sym("t")
     where = {t.element_hash(): 1}
-    frames = []
+    nodes: list[Node | None] = []
+    qs, vs = [], []
     for body in bodies:
         if body == Ground.name:
-            frames.append(Ground().frame())
+            nodes.append(None)
+            qs.append(ca.SX(0, 1))
+            vs.append(ca.SX(0, 1))
             continue
         if body not in layout.system.number:
             raise ValueError(f"{what} refers to '{body}', which does not exist; there are {sorted(layout.system.number)}")
@@ -36,8 +51,10 @@ def expression_at(
         for name, symbol in (("q", q), ("v", v)):
             for c in range(symbol.numel()):
                 where[symbol[c].element_hash()] = places[name] + c
-        frames.append(node.frame(q, v))
-    expression = ca.densify(ca.SX(formula(t, *frames)))
+        nodes.append(node)
+        qs.append(q)
+        vs.append(v)
+    expression = ca.densify(ca.SX(formula(t, nodes, qs, vs)))
     symbols = ca.symvar(expression)
     return symbols, expression, np.array([[where[s.element_hash()] for s in symbols]], dtype=np.int64)
 
@@ -50,18 +67,18 @@ def not_finite(layout: Layout, S: Array) -> list[str]:
         if isinstance(e, BlackBox):
             names += _black_box(layout, e, S)
             continue
-        p = SimpleNamespace(**{name: ca.DM(np.ravel(a)) for name, a in (e.parameters | e.memory).items()})
+        p = SimpleNamespace(**{name: ca.SX(np.ravel(a)) for name, a in (e.parameters | e.memory).items()})
         for hook in ("potential", "power", "constraint", "pfaffian"):
             f = getattr(e, hook)
             if f is None:
                 continue
 
-            def formula(t: ca.SX, *frames: Any, f: Any = f, hook: str = hook, p: Any = p) -> ca.SX:
-                y = ca.SX(f(p, t, list(frames), list(frames)) if hook == "power" else f(p, t, *frames))
-                symbols = ca.vertcat(t, *(ca.vertcat(a.q, a.v) for a in frames))
-                return ca.vertcat(y, ca.vec(ca.densify(ca.jacobian(y, symbols))))
+            def formula(t: ca.SX, nodes: Any, q: Any, v: Any, e: Element = e, f: Any = f, hook: str = hook, p: Any = p) -> ca.SX:
+                seen = seen_by(e, p, nodes, q, v)
+                y = ca.SX(f(p, t, seen, seen) if hook == "power" else f(p, t, *seen))
+                return ca.vertcat(y, ca.vec(ca.densify(ca.jacobian(y, ca.vertcat(t, *q, *v)))))
 
-            symbols, expression, sources = expression_at(layout, e.bodies, formula, f"'{e.name}'")
+            symbols, expression, sources = _expression(layout, e.bodies, formula, f"'{e.name}'")
             g = ca.Function("g", [ca.vertcat(ca.SX(0, 1), *symbols)], [expression])
             for state in (S, _ahead(layout, S)):
                 if not np.all(np.isfinite(g(state[sources[0]]).full())):

@@ -66,7 +66,7 @@ class Monitors:
         return self._made[name]
 
     def _function(self, view: PackView, name: str) -> tuple[ArrayFunction | None, NDArray[np.int64], int]:
-        expression = ca.densify(ca.SX(_QUANTITIES[name](view.elements)))
+        (expression,) = view.elements.resolve([ca.densify(ca.SX(_QUANTITIES[name](view.elements)))])
         symbols, sources = view.inputs([expression], 0, np.zeros(0, dtype=np.int64))
         if not expression.numel():
             return None, sources, 0

@@ -227,16 +227,10 @@ class PackView:
         keep = [k for k, y in enumerate(expressions) if not y.is_zero()]
         R = ca.vertcat(ca.SX(0, 1), *(expressions[k] for k in keep))
         self.rows = columns_of([numbers[k] for k in keep], len(elements))
-        J = ca.jacobian(R, self.unknown_symbols)
-        for cut in e.cuts.values():
-            outer = ca.jacobian(R, cut.symbol)
-            if outer.nnz():
-                J += ca.mtimes(ca.mtimes(outer, cut.derivative), ca.jacobian(cut.unknown, self.unknown_symbols))
-        J = ca.sparsify(J)
-        for cut in e.cuts.values():
-            R, J = ca.substitute([R, J], [cut.symbol], [cut.expression])
-            for probe in e.probes:
-                probe.arguments = ca.substitute(probe.arguments, cut.symbol, cut.expression)
+        J = e.matrix(R, self.unknown_symbols)
+        R, J, *arguments = e.resolve([R, J, *(probe.arguments for probe in e.probes)])
+        for probe, argument in zip(e.probes, arguments, strict=True):
+            probe.arguments = argument
         self.residual, self.jacobian = R, J
 
     def _owns(self, a: int) -> bool:

@@ -252,7 +252,7 @@ class Program:
                 continue
             # The states are new by now; so is the time.
             new = m.element.remember(m.parameters, e.t + e.h, *e._frames(m, e.q, e.get("v")))
-            out = ca.densify(ca.vertcat(*new.values()))
+            (out,) = e.resolve([ca.densify(ca.vertcat(*new.values()))])
             targets = np.concatenate(
                 [
                     np.array([[self.layout.parameters[k][name]] for k in view.instances[:, c]]) + np.arange(y.numel())

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import S3, SO3, R, convert, convert_velocity
+from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
+from kreisel.mechanics.shell import Shell
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
 from kreisel.simulation.monitors import Monitors
 from kreisel.simulation.packs import COUNT, Layout, T
 from kreisel.simulation.status import Statistics, Status
+from kreisel.simulation.structures import BeamMotion, StructureMotion
 
 Array = NDArray[np.float64]
 
@@ -173,6 +176,20 @@ class Solution:
         if frame == "space":
             return np.concatenate([np.einsum("nij,nj->ni", A, omega), x_dot], axis=1)
         return np.concatenate([omega, np.einsum("nji,nj->ni", A, x_dot)], axis=1)
+
+    def beam(self, name: str) -> BeamMotion:
+        """The motion of a beam: positions, frames, strains and section forces along it."""
+        found = {k: r for k, r in self.system.structures.items() if isinstance(r.structure, Beam)}
+        if name not in found:
+            raise KeyError(f"there is no beam '{name}'; there are {sorted(found)}")
+        return BeamMotion(self, found[name])
+
+    def shell(self, name: str) -> StructureMotion:
+        """The motion of a shell: positions and frames of its nodes."""
+        found = {k: r for k, r in self.system.structures.items() if isinstance(r.structure, Shell)}
+        if name not in found:
+            raise KeyError(f"there is no shell '{name}'; there are {sorted(found)}")
+        return StructureMotion(self, found[name])
 
     # Monitors
 

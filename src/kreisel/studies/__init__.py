@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kreisel.studies import extended_top, group_accuracy, heavy_top, rolling_disk
+from kreisel.studies import beam_statics, extended_top, flying_spaghetti, group_accuracy, heavy_top, roll_up, rolling_disk, shell
 from kreisel.studies.base import STUDIES, Result, Study, find, study
 
 
@@ -16,4 +16,19 @@ def reproduce(name: str, **options: Any) -> Result:
     return find(name)(**options)
 
 
-__all__ = ["STUDIES", "Result", "Study", "extended_top", "find", "group_accuracy", "heavy_top", "reproduce", "rolling_disk", "study"]
+__all__ = [
+    "STUDIES",
+    "Result",
+    "Study",
+    "beam_statics",
+    "extended_top",
+    "find",
+    "flying_spaghetti",
+    "group_accuracy",
+    "heavy_top",
+    "reproduce",
+    "roll_up",
+    "rolling_disk",
+    "shell",
+    "study",
+]

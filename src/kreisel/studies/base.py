@@ -89,6 +89,10 @@ def fitting(name: str, value: Any, default: Any) -> Any:
             raise ValueError(f"{name} must not be empty")
         values = tuple(fitting(name, v, default if isinstance(v, list | tuple) else default[0]) for v in several)
         return values if isinstance(value, list | tuple) else values[0]
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+        return value
     if isinstance(default, int | float):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
             raise ValueError(f"{name} must be a number, got {value!r}")

@@ -61,7 +61,7 @@ class Reference:
 
 def reference(times: Array, parameters: Mapping[str, Any]) -> Reference:
     """The motion of the top with the given parameters of the model, by an explicit method of order 8."""
-    from scipy.integrate import solve_ivp  # type: ignore[import-untyped]
+    from scipy.integrate import solve_ivp
 
     from kreisel.models.tops import SPINS
 
