@@ -140,7 +140,7 @@ def with_joint(joint):
         (lambda: mechanism().body("b", 1.0, (1, 1)), "body 'b': inertia must be three"),
         (lambda: mechanism().body("b", 1.0, (1, 1, 1), rotation=np.diag([1, 1, -1])), "body 'b': rotation must be a 3 x 3 rotation matrix"),
         (lambda: mechanism().body("b", 1.0, (1, 1, 1), position=(0, 0)), "body 'b': position must be three finite numbers"),
-        (lambda: mechanism().body("arm", 1.0, (1, 1, 1)), "'arm' cannot be the name of a body: it is empty or taken"),
+        (lambda: mechanism().body("arm", 1.0, (1, 1, 1)), "'arm' cannot be the name of a body: it is empty, taken, or has a bracket"),
         (lambda: mechanism().body("ground", 1.0, (1, 1, 1)), "'ground' cannot be the name"),
         (lambda: mechanism().point("arm", 1.0), "'arm' cannot be the name"),
         (lambda: mechanism().point("p", 0), "point 'p': the mass must be positive"),

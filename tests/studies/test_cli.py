@@ -82,7 +82,7 @@ def test_run_takes_parameters_of_model_and_method():
     ("words", "message"),
     [
         ("bake", "there is no command 'bake'; there are: list, reproduce, run"),
-        ("reproduce", "say which study; there are: hante/heavy-top-energy"),
+        ("reproduce", "say which study; there are: "),
         ("reproduce hante/rolling-disc", "there is no study"),
         ("reproduce hante/rolling-disk --set stps=5", "has no option 'stps' (did you mean 'steps'?)"),
         ("reproduce hante/rolling-disk --set steps", "--set takes KEY=VALUE"),

@@ -94,3 +94,18 @@ def test_what_has_no_place_shows_its_coordinates():
 def test_importing_and_plotting_leave_pyplot_alone():
     code = "import sys, kreisel.view; print([m for m in ('matplotlib', 'numba') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_snapshots_show_beams_shells_and_bodies():
+    m = kr.Mechanism()
+    m.beam("rod", 1.0, 4, kr.Section.circle(0.01, E=5e7, nu=0.3, rho=1000), velocity=(0, 2, 0))
+    m.shell("plate", (0.4, 0.2), (2, 1), kr.Layer.isotropic(0.01, E=5e7, nu=0.3, rho=1000))
+    m.body("ball", 1.0, (0.1, 0.1, 0.1), velocity=(0, 0, 5))
+    sol = kr.simulate(m.system(), until=0.1, step=5e-4, every=200)
+    ax = view.plot_snapshots(sol, 3)
+    _, y, z = ax.lines[2].get_data_3d()
+    np.testing.assert_allclose(y, 0.2, rtol=0, atol=1e-9)
+    np.testing.assert_allclose([z[0], z[-1]], [0, 1], atol=1e-9)
+    assert len(ax.lines) == 3 * (1 + 3 + 2)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["rod, t = 0 s", "rod, t = 0.1 s", "plate, t = 0 s", "plate, t = 0.1 s", "ball"]

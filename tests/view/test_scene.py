@@ -185,3 +185,47 @@ def test_the_example(tmp_path):
     assert max(np.abs(sol.energy / sol.energy[0] - 1).max() for sol in top.runs) < 1e-4
     top.picture(tmp_path / "out" / "top.png")
     assert (tmp_path / "out" / "top.png").stat().st_size > 10_000
+
+
+@pytest.fixture(scope="module")
+def flexible():
+    m = kr.Mechanism(gravity=(0, 0, -9.81))
+    section = kr.Section.rectangle(0.05, 0.01, E=5e7, nu=0.3, rho=1000)
+    rod = m.beam("rod", 1.0, 4, section, curve=kr.straight(direction=(1, 0, 0)), start="pinned")
+    m.body("tip", 0.3, (1e-3, 1e-3, 1e-3), position=(1.1, 0, 0))
+    m.joint(kr.Spherical(rod.end, "tip", at_b=(-0.1, 0, 0), name="hinge"))
+    m.beam("strip", 0.5, 3, section, curve=kr.straight((0, 1, 0), (1, 0, 0)), start="clamped")
+    m.shell("plate", (0.4, 0.2), (2, 1), kr.Layer.isotropic(0.01, E=5e7, nu=0.3, rho=1000))
+    return kr.simulate(m.system(), until=0.1, step=1e-3, method=kr.GeneralizedAlpha(0.8))
+
+
+def test_beams_and_shells_are_drawn_as_a_whole(flexible, tmp_path):
+    _, page, data = written(flexible, tmp_path)
+    assert page.text["title"] == "tip, rod, strip: GeneralizedAlpha"
+    assert [f["name"] for f in data["flexible"]] == ["rod", "strip", "plate"]
+    assert {b["name"]: b["shape"]["kind"] for b in data["bodies"]} == {"tip": "box", "rod[0]": "hidden", "rod[4]": "hidden"}
+    rod, strip, plate = data["flexible"]
+    t = np.linspace(data["start"], data["stop"], data["frames"])
+    s = np.linspace(0, 1, rod["points"])
+    np.testing.assert_allclose(np.reshape(rod["x"], (len(t), -1, 3)), flexible.beam("rod").position_at(s, t), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(rod["sides"], [0.05, 0.01])
+    frames = convert(np.reshape(rod["q"], (-1, 4)) / np.linalg.norm(np.reshape(rod["q"], (-1, 4)), axis=1)[:, None], S3, SO3)
+    np.testing.assert_allclose(frames.reshape(len(t), -1, 3, 3), flexible.beam("rod").rotation_at(s, t), rtol=0, atol=3e-4)
+    assert (rod["held"], strip["held"]) == ([], [0])
+    assert (plate["points"], plate["rows"]) == (6, 3)
+    np.testing.assert_allclose(np.reshape(plate["x"], (len(t), 6, 3)), flexible.shell("plate").position(t), rtol=0, atol=1e-5)
+    low = min(np.reshape(f["x"], (-1, 3))[:, 2].min() for f in data["flexible"])
+    assert data["ground"]["height"] < low
+
+
+def test_beams_can_be_chosen(flexible):
+    data = scene_data(flexible, "strip")
+    assert [f["name"] for f in data["flexible"]] == ["strip"]
+    assert data["bodies"] == data["links"] == []
+
+
+def test_scenes_of_long_beams_stay_small():
+    sol = kr.simulate(kr.models.flying_spaghetti(segments=200), until=2e-3, step=1e-4)
+    (beam,) = scene_data(sol, fps=1e6)["flexible"]
+    assert beam["points"] == 121
+    assert len(beam["x"]) + len(beam["q"]) < 1.1e6

@@ -17,6 +17,7 @@ from kreisel.methods import Method, RATTLie
 from kreisel.studies.base import Result, end_of_run, error_axes, fitted_order, largest, last, study
 from kreisel.studies.heavy_top import multipliers
 from kreisel.studies.words import further, method_of, model_of
+from kreisel.view import plot_snapshots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,22 +130,9 @@ def flying_spaghetti_time(
     def draw(figure: Figure) -> None:
         left, right = np.ravel(np.array(figure.subfigures(1, 2)))
         draw_errors(left, {f"{segments} segments": (table, orders)})
-        snapshots(right, solutions[-1])
+        plot_snapshots(solutions[-1], ax=right.add_subplot(projection="3d"))
 
     return Result(numbers, arrays, draw)
-
-
-def snapshots(figure: Any, solution: Solution, count: int = 9) -> None:
-    """The centre line at some times."""
-    ax = figure.subplots(subplot_kw={"projection": "3d"})
-    beam = solution.beam(NAME)
-    s = np.linspace(0, beam.beam.length, 60)
-    times = np.linspace(0, solution.t[-1], count)
-    for t, x in zip(times, beam.position_at(s, times), strict=True):
-        ax.plot(*x.T, color=(0.1, 0.3, 0.6, 0.25 + 0.75 * t / times[-1]), label=f"t = {t:.3g} s" if t in (times[0], times[-1]) else None)
-    ax.set(xlabel="x1 in m", ylabel="x2 in m", zlabel="x3 in m")
-    ax.set_aspect("equal")
-    ax.legend(fontsize=7)
 
 
 @study("hante/flying-spaghetti-methods", source="Hante, Remarks 5.6 and 5.9, Figures 8 and 9", further=further(MODEL))

@@ -9,6 +9,7 @@ import numpy as np
 from kreisel.mechanics import Mechanism, Section, straight
 from kreisel.studies.base import Result, end_of_run, error_axes, fitted_order, largest, study
 from kreisel.studies.words import further, method_of, model_of
+from kreisel.view import plot_snapshots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +62,6 @@ def shell(
     }
     x = finest.shell("plate").position()
     arrays = {"t": finest.t, "position": x, "energy": finest.energy}
-    M1, M2 = finest.system.structures["plate"].structure.cells
 
     def draw(figure: Figure) -> None:
         left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2, projection="3d")
@@ -70,11 +70,7 @@ def shell(
         error_axes(left)
         left.set_ylabel("error")
         left.legend(fontsize=8)
-        for k in np.linspace(0, len(x) - 1, 4).astype(int):
-            X = x[k].reshape(M1 + 1, M2 + 1, 3)
-            right.plot_surface(X[..., 0], X[..., 1], X[..., 2], alpha=0.7)
-        right.set(xlabel="x1 in m", ylabel="x2 in m", zlabel="x3 in m")
-        right.set_aspect("equal")
+        plot_snapshots(finest, 4, right)
 
     return Result(numbers, arrays, draw)
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kreisel.mechanics.node import PointNode
+from kreisel.mechanics.beam import Beam
+from kreisel.mechanics.node import PivotNode, PointNode, RigidNode
+from kreisel.mechanics.shell import Shell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +30,8 @@ def plot(
 ) -> list[Any]:
     """Several plots of one motion: one below the other in a new figure, or each in one of the given axes. Returns the axes.
 
-    ``what``: "position", "velocity", "energy", "multipliers", "violation", "path". ``body``: for positions, velocities and paths; the
-    first one by default.
+    ``what``: "position", "velocity", "energy", "multipliers", "violation", "path", "snapshots". ``body``: for positions, velocities and
+    paths; the first one by default.
 
     >>> import kreisel as kr
     >>> sol = kr.simulate(kr.models.heavy_top(), until=0.1, step=1e-3)
@@ -42,10 +44,10 @@ def plot(
             raise ValueError(f"there is no plot '{name}'; there are {', '.join(_PLOTS)}")
     body = sol.system.nodes[0].name if body is None else body
     if axes is None:
-        heights = [5.0 if name == "path" else 2.4 for name in what]
+        heights = [5.0 if name in _SPATIAL else 2.4 for name in what]
         figure = _figure(height=0.4 + sum(heights))
         grid = figure.add_gridspec(len(what), 1, height_ratios=heights)
-        axes = [figure.add_subplot(grid[i], projection="3d" if name == "path" else None) for i, name in enumerate(what)]
+        axes = [figure.add_subplot(grid[i], projection="3d" if name in _SPATIAL else None) for i, name in enumerate(what)]
     if len(axes) != len(what):
         raise ValueError(f"{len(what)} plots need as many axes, got {len(axes)}")
     return [_PLOTS[name](sol, body, ax) for name, ax in zip(what, axes, strict=True)]
@@ -110,11 +112,47 @@ def plot_path(sol: Solution, body: str, ax: Any = None) -> Any:
         ax = _figure(height=6).add_subplot(projection="3d")
     ax.plot(*x.T, lw=1.2, label=body)
     ax.plot(*x[-1:].T, "o", color=ax.lines[-1].get_color())
+    return _equal_scales(ax)
+
+
+def plot_snapshots(sol: Solution, count: int = 9, ax: Any = None) -> Any:
+    """Beams, shells and the places of bodies at ``count`` times, the later the darker, in three-dimensional axes of equal scale."""
+    if ax is None:
+        ax = _figure(height=6).add_subplot(projection="3d")
+    times = np.linspace(sol.t[0], sol.t[-1], count)
+    shades = np.linspace(0.25, 1.0, count)
+    for name, realised in sol.system.structures.items():
+        colour = f"C{len(ax.lines) // count % 10}"
+        if isinstance(realised.structure, Beam):
+            grids = sol.beam(name).position_at(np.linspace(0, realised.structure.length, 60), times)[:, None]
+        else:
+            assert isinstance(realised.structure, Shell)
+            rows, columns = (m + 1 for m in realised.structure.cells)
+            grids = sol.shell(name).position(times).reshape(count, rows, columns, 3)
+        for k, grid in enumerate(grids):
+            for line in (*grid, *(np.swapaxes(grid, 0, 1) if len(grid) > 1 else ())):
+                ax.plot(*line.T, color=colour, alpha=shades[k], lw=1.4 if len(grids[0]) == 1 else 0.6, label="_")
+            ax.lines[-1].set_label(f"{name}, t = {times[k]:.3g} s" if k in (0, count - 1) else "_")
+    parts = {point for r in sol.system.structures.values() for point in r.structure.points}
+    for node in sol.system.nodes:
+        if node.name not in parts and isinstance(node, RigidNode | PivotNode | PointNode):
+            x = np.stack([np.interp(times, sol.t, c) for c in sol.position(node.name).T], axis=1)
+            ax.scatter(*x.T, alpha=shades, label=node.name)
+    ax.legend(fontsize="small")
+    return _equal_scales(ax)
+
+
+def _equal_scales(ax: Any) -> Any:
     for name in "xyz":
         getattr(ax, f"set_{name}label")(f"{name} [m]", labelpad=9)
-    sides = [np.ptp(limits) for limits in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())]
-    ax.set_box_aspect(sides, zoom=0.85)  # else the layout cuts off the labels
-    ax.locator_params(nbins=4)
+    limits = np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()])
+    sides = np.ptp(limits, axis=1)
+    # A flat motion gets some room across; a smaller zoom keeps the labels inside.
+    sides = np.maximum(sides, 0.1 * sides.max())
+    for name, middle, side in zip("xyz", limits.mean(axis=1), sides, strict=True):
+        getattr(ax, f"set_{name}lim")(middle - side / 2, middle + side / 2)
+        ax.locator_params(axis=name, nbins=max(1, round(4 * side / sides.max())))
+    ax.set_box_aspect(sides, zoom=0.85)
     return ax
 
 
@@ -125,7 +163,10 @@ _PLOTS: dict[str, Callable[[Solution, str, Any], Any]] = {
     "multipliers": lambda sol, body, ax: plot_multipliers(sol, ax),
     "violation": lambda sol, body, ax: plot_violation(sol, ax),
     "path": plot_path,
+    "snapshots": lambda sol, body, ax: plot_snapshots(sol, ax=ax),
 }
+#: Those in three-dimensional axes.
+_SPATIAL = ("path", "snapshots")
 
 
 def _figure(height: float) -> Figure:

@@ -24,6 +24,7 @@ from kreisel.groups import S3, SO3, convert
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode
+from kreisel.view.flexible import Flexible, frames_at_most
 
 if TYPE_CHECKING:
     from kreisel.simulation import Solution
@@ -49,8 +50,9 @@ def scene(
     """Writes a motion as one HTML file to look at in a browser; returns its path.
 
     A body is a disc if two of its moments of inertia are equal, else a box: evenly filled, of the same mass and inertia. Points are dots,
-    joints dots with rods to the centres of mass. ``bodies``: names of those to show; all by default. ``fps``: frames per second of the
-    motion; if bodies turn fast there are more, so that slow motion shows how they turn. ``trail``: whether centres of mass leave a trail.
+    joints dots with rods to the centres of mass; beams and shells are bars and plates, with stripes that show how a bar twists.
+    ``bodies``: names of those to show, beams and shells among them; all by default. ``fps``: frames per second of the motion; if bodies
+    turn fast there are more, so that slow motion shows how they turn. ``trail``: whether centres of mass leave a trail.
 
     In the browser: drag to turn, with shift to move; wheel or two fingers to zoom; double click for the first view; space to play and stop;
     arrow keys for single frames. An address that ends in ``#t=0.5`` shows the moment 0.5 s, standing still.
@@ -63,7 +65,8 @@ def scene(
     'top.html'
     """
     data = scene_data(sol, bodies, fps, trail)
-    title = title or f"{', '.join(b['name'] for b in data['bodies'][:3])}: {sol.method}"
+    names = [b["name"] for b in data["bodies"] if b["shape"]["kind"] != "hidden"] + [f["name"] for f in data["flexible"]]
+    title = title or f"{', '.join(names[:3])}: {sol.method}"
     data["title"] = title
     # Within a script element only '<' can do harm: it might begin the tag that ends the element.
     numbers = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -78,25 +81,29 @@ def scene_data(sol: Solution, bodies: Iterable[str] | None = None, fps: float = 
     """What a scene shows, as numbers and names.
 
     ``start``, ``stop``, ``frames``: times of the first and the last frame and their number, evenly spaced. ``bodies``: name, positions
-    ``x`` and quaternions ``q`` (scalar first; none for points) frame after frame, ``shape``, ``radius``. ``links``: joints and springs.
-    ``ground``: normal and height of the plane, or None. ``energy``: at the start, and its change since then per frame. SI units.
+    ``x`` and quaternions ``q`` (scalar first; none for points) frame after frame, ``shape``, ``radius``. ``flexible``: beams and shells,
+    with ``x`` and ``q`` of their points, frame after frame and point after point. ``links``: joints and springs. ``ground``: normal and
+    height of the plane, or None. ``energy``: at the start, and its change since then per frame. SI units.
     """
     if not (np.isfinite(fps) and fps > 0):
         raise ValueError(f"fps must be positive, got {fps}")
-    shown = _shown(sol, bodies)
+    shown, structures = _shown(sol, bodies)
     t = _times(sol, shown, fps)
+    flexible = [Flexible(sol, name, sol.system.structures[name], t) for name in structures]
     q = sol(t).q if len(sol.t) > 1 else sol.q
     poses = {}
     for node in shown:
         q_node = q[:, _columns(sol, node, "n_params")]
         poses[node.name] = _frames(node, q_node, np.zeros((len(t), node.group.dim)))
-    shapes = {node.name: _shape(sol, node) for node in shown}
+    parts = _parts(sol)
+    shapes = {node.name: HIDDEN if node.name in parts else _shape(sol, node) for node in shown}
     links = [link for e in sol.system.elements if (link := _link(e, poses))]
     links += [_pivot(node) for node in shown if isinstance(node, PivotNode)]
-    extent = np.concatenate([x for _, x, _ in poses.values()])
+    extent = np.concatenate([*(x for _, x, _ in poses.values()), *(f.x.reshape(-1, 3) for f in flexible)])
     digits = 7 - floor(log10(max(np.ptp(extent, axis=0).max(), *(s.radius for s in shapes.values()), 1e-9)))
     data: dict[str, Any] = {"start": float(t[0]), "stop": float(t[-1]), "frames": len(t), "trail": trail, "links": links}
-    data["ground"] = _ground(sol, poses, shapes, links)
+    data["ground"] = _ground(sol, poses, shapes, links, flexible)
+    data["flexible"] = [f.data(digits - 2) for f in flexible]
     change = np.interp(t, sol.t, sol.energy - sol.energy[0])
     data["energy"] = {"start": float(sol.energy[0]), "change": [float(f"{c:.3g}") for c in change]}
     data["message"] = "" if sol.success else sol.message
@@ -110,25 +117,40 @@ def scene_data(sol: Solution, bodies: Iterable[str] | None = None, fps: float = 
     return data
 
 
-def _shown(sol: Solution, bodies: Iterable[str] | None) -> list[Node]:
-    """The nodes to show: those asked for, or all that have a place in space."""
+def _shown(sol: Solution, bodies: Iterable[str] | None) -> tuple[list[Node], list[str]]:
+    """The nodes to show, and the beams and shells: those asked for, or all that have a place in space.
+
+    Of the nodes of beams and shells only those that a joint or spring holds are among them: it has to know where it is.
+    """
+    structures, parts = sol.system.structures, _parts(sol)
     if isinstance(bodies, str):
         bodies = [bodies]
     if bodies is None:
-        nodes = [n for n in sol.system.nodes if _has_place(n)]
-        if not nodes:
+        nodes = [n for n in sol.system.nodes if n.name not in parts and _has_place(n)]
+        names = list(structures)
+        if not nodes and not names:
             raise ValueError("there is nothing to show: no node of the system has a place in space")
-        return nodes
-    nodes = []
-    for name in bodies:
-        sol.configuration(name)  # refuses unknown names
-        node = sol.system.nodes[sol.system.number[name]]
-        if not _has_place(node):
-            raise TypeError(f"'{name}' cannot be shown: it has no place in space")
-        nodes.append(node)
-    if not nodes:
-        raise ValueError("there is nothing to show: bodies is empty")
-    return nodes
+    else:
+        nodes, names = [], []
+        for name in bodies:
+            if name in structures:
+                names.append(name)
+                continue
+            sol.configuration(name)  # refuses unknown names
+            node = sol.system.nodes[sol.system.number[name]]
+            if not _has_place(node):
+                raise TypeError(f"'{name}' cannot be shown: it has no place in space")
+            nodes.append(node)
+        if not nodes and not names:
+            raise ValueError("there is nothing to show: bodies is empty")
+    tied = {body for e in sol.system.elements if _is_link(e) for body in e.bodies}
+    own = {body for name in names for body, _ in structures[name].places}
+    return nodes + [n for n in sol.system.nodes if n.name in tied & own & parts and n not in nodes], names
+
+
+def _parts(sol: Solution) -> set[str]:
+    """The nodes that belong to beams and shells."""
+    return {point for r in sol.system.structures.values() for point in r.structure.points}
 
 
 def _has_place(node: Node) -> bool:
@@ -163,7 +185,7 @@ def _times(sol: Solution, shown: list[Node], fps: float) -> Array:
     for node in shown:
         omega = _frames(node, sol.q[:, _columns(sol, node, "n_params")], sol.v[:, _columns(sol, node, "dim")])[2]
         turning = max(turning, float(np.linalg.norm(omega, axis=1).max()))
-    n = max(FEW, ceil(fps * length), min(MANY, ceil(turning * length / TURN)))
+    n = max(FEW, min(frames_at_most(sol), max(ceil(fps * length), min(MANY, ceil(turning * length / TURN)))))
     return np.linspace(sol.t[0], sol.t[-1], n + 1)
 
 
@@ -206,6 +228,10 @@ class Shape:
         return np.asarray(n @ self.size / 2)
 
 
+#: A node of a beam or shell, which is drawn as a whole.
+HIDDEN = Shape("hidden", np.zeros(3), np.eye(3))
+
+
 def _shape(sol: Solution, node: Node) -> Shape:
     if isinstance(node, PointNode):
         return Shape("point", np.zeros(3), np.eye(3))
@@ -241,9 +267,13 @@ def _equivalent(mass: float, J: Array) -> Shape:
     return Shape("disc" if size[0] == size[1] != size[2] else "box", size, axes)
 
 
+def _is_link(e: Element) -> bool:
+    return {"at_a", "at_b"} <= e.parameters.keys()
+
+
 def _link(e: Element, poses: dict[str, Any]) -> dict[str, Any] | None:
     """A joint or spring between points of two bodies, if both are shown."""
-    if not {"at_a", "at_b"} <= e.parameters.keys() or not {*e.bodies} <= {Ground.name, *poses}:
+    if not _is_link(e) or not {*e.bodies} <= {Ground.name, *poses}:
         return None
     (a, b), at = e.bodies, e.parameters
     return {"kind": "spring" if e.constraint is None else "joint", "ends": [_end(a, at["at_a"]), _end(b, at["at_b"])]}
@@ -257,16 +287,20 @@ def _end(body: str, at: Array) -> dict[str, Any]:
     return {"body": None if body == Ground.name else body, "at": at.tolist()}
 
 
-def _ground(sol: Solution, poses: dict[str, Any], shapes: dict[str, Shape], links: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _ground(
+    sol: Solution, poses: dict[str, Any], shapes: dict[str, Shape], links: list[dict[str, Any]], flexible: list[Flexible]
+) -> dict[str, Any] | None:
     """The plane across gravity that no body shown ever crosses: touched, or with some room below if something hangs on a fixed point."""
     weights = [e.parameters["weight"] for e in sol.system.elements if isinstance(e, Gravity)]
     total = np.sum(weights, axis=0) if weights else np.zeros(3)
     if not np.any(total):
         return None
     up = 0.0 - total / np.linalg.norm(total)  # no negative zeros
-    low = min(float(np.min(x @ up - shapes[name].reach(R, up))) for name, (R, x, _) in poses.items())
+    lows = [float(np.min(x @ up - shapes[name].reach(R, up))) for name, (R, x, _) in poses.items()]
+    low = min(lows + [float(np.min(f.x @ up)) - f.radius for f in flexible])
     fixed = [up @ np.array(end["at"]) for link in links for end in link["ends"] if end["body"] is None]
+    fixed += [up @ f.x[0, k] for f in flexible for k in f.shape.get("held", ())]
     if fixed:
-        high = max(float(np.max(x @ up)) for _, x, _ in poses.values())
+        high = max(float(np.max(x @ up)) for x in [*(x for _, x, _ in poses.values()), *(f.x for f in flexible)])
         low = min(low, *fixed) - 0.15 * (max(high, *fixed) - min(low, *fixed))
     return {"normal": up.tolist(), "height": float(f"{low:.6g}")}
