@@ -348,6 +348,18 @@ def test_section_forces_of_every_variant_balance_the_load(variant):
         assert np.abs(rod.strain()[-1, :, 3:]).max() < 1e-13
 
 
+@pytest.mark.parametrize("variant", ["cosserat", "kirchhoff"])
+def test_section_forces_at_any_time(variant):
+    m, beam, _ = cantilever(3, start="clamped", variant=variant, viscosity=0.5)
+    beam.load(force=(3.0, 4.0, 5.0), at=2.0)
+    rod = kr.simulate(m.system(), until=5e-3, step=1e-3, method=kr.GeneralizedAlpha(0.9)).beam("rod")
+    g = rod.section_forces()
+    np.testing.assert_allclose(rod.section_forces(rod.solution.t), g, rtol=1e-10, atol=1e-9)
+    between = rod.section_forces(2.5e-3)[0]
+    np.testing.assert_allclose(between, (g[2] + g[3]) / 2, rtol=0, atol=2e-3 * np.abs(g).max())
+    np.testing.assert_array_equal(rod.moment(2.5e-3)[0], between[:, :3])
+
+
 def test_viscous_section_forces():
     m, _, _ = cantilever(2, viscosity=3.0, velocity=(0, 0, 1), omega=(0, 0.2, 0))
     system = m.system()

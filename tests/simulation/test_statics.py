@@ -70,43 +70,48 @@ def test_euler_buckling_shows_in_the_lowest_frequency():
     assert squares[0] > 0 > squares[1]
 
 
-def arch(rise):
-    """Two stiff springs in line, hinged on the ground: von Mises's truss, with a point in the middle."""
+RISE = 0.5
+
+
+def truss():
+    """Von Mises's truss: two bars in line, hinged on the ground, a load on the apex between them."""
     m = kr.Mechanism()
-    m.point("apex", 1.0, position=(0, 0, rise))
-    length = np.hypot(1, rise)
+    m.point("apex", 1.0, position=(0, 0, RISE))
     for side in (-1, 1):
-        m.force(kr.Spring("ground", "apex", 100.0, length=length, at_a=(side, 0, 0), name=f"bar {side}"))
-    m.force(kr.Spring("ground", "apex", 50.0, at_a=(0, 0, rise), name="guide"))
-    m.joint(kr.Constraint("guide across", "apex", lambda t, a: a.x[1]))
+        m.force(kr.Spring("ground", "apex", 100.0, length=np.hypot(1, RISE), at_a=(side, 0, 0), name=f"bar {side}"))
+    m.joint(kr.Constraint("guide", "apex", lambda t, a: a.x[:2]))
     m.force(kr.Load("apex", force=(0, 0, -20.0), name="load"))
     return m.system()
 
 
+def load_of_truss(z):
+    """The factor of the load that holds the apex at the height z, in closed form."""
+    bar = np.hypot(1, z)
+    return -2 * 100.0 * (bar - np.hypot(1, RISE)) * z / bar / 20.0
+
+
 def test_the_path_goes_through_a_limit_point():
-    """Snap-through: load over displacement in closed form, through the descending branch."""
-    rise = 0.5
-    m = kr.Mechanism()
-    m.point("apex", 1.0, position=(0, 0, rise))
-    for side in (-1, 1):
-        m.force(kr.Spring("ground", "apex", 100.0, length=np.hypot(1, rise), at_a=(side, 0, 0), name=f"bar {side}"))
-    m.joint(kr.Constraint("guide", "apex", lambda t, a: a.x[:2]))
-    m.force(kr.Load("apex", force=(0, 0, -20.0), name="load"))
-    sol = kr.equilibrium_path(m.system(), step=0.05, steps=60, until=lambda s: s.position("apex")[-1, 2] < -1.2 * rise)
+    """Snap-through: load over displacement, through the descending branch."""
+    sol = kr.equilibrium_path(truss(), step=0.05, steps=60, until=lambda s: s.position("apex")[-1, 2] < -1.2 * RISE)
     assert sol.success
     z, factor = sol.position("apex")[:, 2], sol.t
-    bar = np.hypot(1, z)
-    exact = -2 * 100.0 * (bar - np.hypot(1, rise)) * z / bar / 20.0
-    np.testing.assert_allclose(factor, exact, atol=1e-10)
-    assert z[-1] < -1.2 * rise
+    np.testing.assert_allclose(factor, load_of_truss(z), atol=1e-10)
+    assert z[-1] < -1.2 * RISE
     assert factor.min() < -0.1  # beyond the limit point the load turns
     peak = int(np.argmax(factor[: len(factor) // 2]))
     assert np.any(np.diff(factor[peak:]) < 0)
 
 
-def test_load_control_stops_at_the_limit_or_snaps():
-    sol = kr.equilibrium(arch(0.5), loads=np.linspace(0, 1, 11)[1:])
-    assert sol.success or sol.t[-1] < 1
+def test_load_control_snaps_to_the_far_branch():
+    """Beyond the limit point there is no equilibrium near by: Newton finds the one where the apex hangs."""
+    limit = load_of_truss(np.linspace(0, RISE, 10_001)).max()
+    factors = limit * np.array([0.3, 0.6, 0.9, 1.2])
+    sol = kr.equilibrium(truss(), loads=factors)
+    assert sol.success, sol.message
+    z = sol.position("apex")[:, 2]
+    np.testing.assert_allclose(load_of_truss(z), factors, atol=1e-10)
+    assert np.all(z[:3] > 0)
+    assert z[3] < -RISE
 
 
 def test_histories_are_taken_at_a_time():

@@ -41,11 +41,12 @@ class StructureMotion:
             points.append(own if offset is None else self.group.compose(own, offset))
         return np.stack(points, axis=1)
 
-    def twist(self) -> Array:
+    def twist(self, t: ArrayLike | None = None) -> Array:
         """Velocities of all points in section axes, angular and linear, (times, points, 6)."""
         nodes = self.solution.system.nodes
         ends = np.cumsum([n.group.dim for n in nodes])
-        v, points = self.solution.v, []
+        points: list[Array] = []
+        v = self.solution.v if t is None else self.solution(np.atleast_1d(np.asarray(t, dtype=float))).v
         for body, offset in self.places:
             if body == "ground":
                 points.append(np.zeros((len(v), 6)))
@@ -117,42 +118,43 @@ class BeamMotion(StructureMotion):
         q = self.configuration(t)
         return np.asarray(self.group.difference(q[:, :-1], q[:, 1:])) / np.diff(self.s)[:, None] - self.beam.rest
 
-    def section_forces(self, multipliers: str = "raw") -> Array:
+    def section_forces(self, t: ArrayLike | None = None, multipliers: str = "raw") -> Array:
         """g = C (w - w*) + 2 V w' + Psi'^T lam: moments and forces of the segments in section axes, (times, segments, 6).
 
-        ``multipliers``: which ones of the constraints, as in :meth:`Solution.multipliers`.
+        ``multipliers``: which ones of the constraints, as in :meth:`Solution.multipliers`; between the times of the solution linear.
         """
-        e = self.strain()
-        g = self.beam.section.stiffness * e
-        ds, q, v = np.diff(self.s)[:, None], self.configuration(), self.twist()
+        ds, q = np.diff(self.s)[:, None], self.configuration(t)
         d = np.asarray(self.group.difference(q[:, :-1], q[:, 1:]))
+        g = self.beam.section.stiffness * (d / ds - self.beam.rest)
         if np.any(self.beam.viscosity):
+            v = self.twist(t)
             rate = _times(self.group.Tinv(d), v[:, 1:]) - _times(self.group.Tinv(-d), v[:, :-1])
             g = g + 2 * self.beam.viscosity * rate / ds
         if self.beam.internal is not None:
-            g = g + self._reactions(self.beam.internal, d / ds, multipliers)
-        return g
+            g = g + self._reactions(self.beam.internal, d / ds, t, multipliers)
+        return np.asarray(g)
 
-    def moment(self, multipliers: str = "raw") -> Array:
+    def moment(self, t: ArrayLike | None = None, multipliers: str = "raw") -> Array:
         """Bending moments and torque of the segments, in section axes, (times, segments, 3)."""
-        return self.section_forces(multipliers)[..., :3]
+        return self.section_forces(t, multipliers)[..., :3]
 
-    def force(self, multipliers: str = "raw") -> Array:
+    def force(self, t: ArrayLike | None = None, multipliers: str = "raw") -> Array:
         """Shear forces and normal force of the segments, in section axes, (times, segments, 3)."""
-        return self.section_forces(multipliers)[..., 3:]
+        return self.section_forces(t, multipliers)[..., 3:]
 
-    def _reactions(self, internal: Callable[..., Any], w: Array, multipliers: str) -> Array:
-        system, out = self.solution.system, np.zeros(w.shape)
-        lam = self.solution.multipliers(multipliers)
+    def _reactions(self, internal: Callable[..., Any], w: Array, t: ArrayLike | None, multipliers: str) -> Array:
+        system, lam = self.solution.system, self.solution.multipliers(multipliers)
+        if t is not None:
+            lam = np.stack([np.interp(np.atleast_1d(t), self.solution.t, column) for column in lam.T], axis=1)
+        ends = dict(zip((e.name for e in system.elements), np.cumsum(system.rows), strict=True))
         W, rest = ca.SX.sym("w", 6), ca.SX.sym("rest", 6)
-        J = ca.Function("J", [W, rest], [ca.densify(ca.jacobian(ca.SX(internal(W, rest)), W))])
-        ends = np.cumsum(system.rows)
-        index = {e.name: k for k, e in enumerate(system.elements)}
+        psi = ca.SX(internal(W, rest))
+        l = ca.SX.sym("l", psi.numel())
+        reaction = ca.Function("reaction", [W, rest, l], [ca.densify(ca.gradient(ca.dot(psi, l), W))]).map(len(w))
+        out = np.zeros(w.shape)
         for m in range(len(self.s) - 1):
-            k = index[f"{self.beam.name}: constraint {m}"]
-            own = lam[:, ends[k] - system.rows[k] : ends[k]]
-            for n in range(len(out)):
-                out[n, m] = J(w[n, m], self.beam.rest[m]).full().T @ own[n]
+            end = ends[f"{self.beam.name}: constraint {m}"]
+            out[:, m] = np.array(reaction(w[:, m].T, self.beam.rest[m], lam[:, end - l.numel() : end].T)).T
         return out
 
 

@@ -161,13 +161,20 @@ def plain(value: Any) -> Any:
 def end_of_run(solution: Solution) -> dict[str, Any]:
     """The key figures of a simulation.
 
-    Where each body is at the end and how fast (velocity as its group has it), energies, constraints, effort.
+    Where each body is at the end and how fast (velocity as its group has it), energies, constraints, effort. Of the nodes of a beam or
+    shell only the first and the last.
     """
     numbers = solution.summary()
     numbers["message"] = solution.message
+    inner = set()
+    for realised in solution.system.structures.values():
+        own = [body for body, offset in realised.places if offset is None]
+        inner |= set(own[1:-1])
     for what in ("position", "rotation", "velocity"):
         numbers[what] = {}
         for node in solution.system.nodes:
+            if node.name in inner:
+                continue
             try:
                 numbers[what][node.name] = getattr(solution, what)(node.name)[-1].tolist()
             except TypeError:  # a coordinate that is no body
