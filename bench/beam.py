@@ -4,8 +4,8 @@ First table: one step size below the limit of the finest mesh, exact Newton to 1
 Second table: the Cosserat beam up to t = 2 s; for Exudyn's geometrically exact beam the quickest of its settings found here (Lie group
 nodes; generalized-alpha with modified Newton, sparse or dense; explicit solvers). The error is that of all nodes (root of the mean square
 of their distances) against the same program's own run with a fine step, so that it is the error of the step alone; both programs' fine
-runs must tend to each other with the mesh. Compared are the quickest runs of both that keep below a given error. Every number is the best of several repetitions, taken in
-turns.
+runs must tend to each other with the mesh. Compared are the quickest runs of both that keep below a given error. Every number is the best
+of several repetitions, taken in turns.
 """
 
 from __future__ import annotations
