@@ -24,6 +24,8 @@ $(READY_BENCH): $(READY)
 demo: $(READY)
 	$(BIN)/python examples/top.py
 	@echo
+	$(BIN)/python examples/beams.py
+	@echo
 	$(BIN)/python examples/groups.py
 
 test: $(READY) lint
@@ -40,6 +42,7 @@ lint: $(READY)
 
 bench: $(READY_BENCH)
 	$(BIN)/python bench/top.py
+	$(BIN)/python bench/beam.py
 	$(BIN)/python bench/groups.py
 	$(BIN)/python bench/linear.py
 

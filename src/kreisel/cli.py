@@ -313,7 +313,7 @@ def _draw(figure: Figure, solution: Solution) -> None:
     import numpy as np
 
     axes = figure.subplots(3, 1, sharex=True)
-    for node in solution.system.nodes:
+    for node in solution.system.prominent:
         try:
             values, name = solution.position(node.name), "x"
         except TypeError:

@@ -148,6 +148,11 @@ class Realised:
     group: Group
     places: list[tuple[str, Array | None]]
 
+    @property
+    def own(self) -> list[str]:
+        """The nodes of its own."""
+        return [body for body, offset in self.places if offset is None]
+
 
 def bodies_and_offsets(places: list[tuple[str, Array | None]]) -> tuple[list[str], dict[str, Array]]:
     """What an element on these places needs: its bodies, and the offsets among its parameters."""

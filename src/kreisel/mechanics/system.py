@@ -107,6 +107,12 @@ class System:
         """Velocities that remain free, if no constraint is redundant."""
         return self.dim - sum(self.rows) - sum(self.pfaffian_rows)
 
+    @property
+    def prominent(self) -> list[Node]:
+        """The nodes that a summary tells of: all, but of those of a beam or shell only the first and the last."""
+        inner = {name for realised in self.structures.values() for name in realised.own[1:-1]}
+        return [n for n in self.nodes if n.name not in inner]
+
     def _count(self, e: Element, hook: str) -> int:
         formula = getattr(e, hook)
         if formula is None:

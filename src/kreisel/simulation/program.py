@@ -310,11 +310,6 @@ class Program:
         self.memory_sizes = at
         self._check()
 
-    def enlarge(self) -> None:
-        """Twice the work space for the factorisations, after one of them asked for it."""
-        self.room *= 2
-        self._tables(self.rows)
-
     def memory(self) -> Memory:
         """What a run writes to; one per thread."""
         longest = max(self.kernels.longest, self.size, max(p.n for p in self.plans) + 32) + 8
@@ -326,7 +321,13 @@ class Program:
             have=np.zeros(len(self.stages), dtype=np.int64),
             stats=np.zeros(8, dtype=np.int64),
             failure=np.zeros(3, dtype=np.int64),
+            room=self.room,
         )
+
+    def _refill(self, memory: Memory) -> None:
+        """New space for the matrices, as much as the program has planned by now; factorisations are lost."""
+        new = self.memory()
+        memory.values, memory.work, memory.pivots, memory.have, memory.room = new.values, new.work, new.pivots, new.have, new.room
 
     def run(
         self,
@@ -342,17 +343,28 @@ class Program:
         records: Array | None = None,
         watched: bool = True,
     ) -> int:
-        """Steps begin to end, events ``watched`` or not. -> a code of the driver."""
+        """Steps begin to end, events ``watched`` or not. -> a code of the driver.
+
+        A factorisation that asks for more room than planned gets it, and the step is taken again.
+        """
         m = memory
         watch = self.watch if watched else 0 * self.watch
-        return int(
-            driver.drive(
-                begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, self.stages, self.metas, self.tables,
-                m.values, m.work,
-                m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, watch,
-                m.stats, m.failure,
-            )
-        )  # fmt: skip
+        while True:
+            if m.room != self.room:
+                self._refill(m)
+            code = int(
+                driver.drive(
+                    begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, self.stages, self.metas, self.tables,
+                    m.values, m.work,
+                    m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, watch,
+                    m.stats, m.failure,
+                )
+            )  # fmt: skip
+            if code != driver.NO_ROOM:
+                return code
+            begin = int(m.failure[0])
+            self.room *= 2
+            self._tables(self.rows)
 
     def tolerances(self, atol: ArrayLike, rtol: ArrayLike) -> Array:
         """Absolute and relative tolerances per stage and unknown, in the order of the driver."""
@@ -409,3 +421,5 @@ class Memory:
     have: Integers
     stats: Integers
     failure: Integers
+    #: How many times longer than first planned the space for factorisations is.
+    room: int

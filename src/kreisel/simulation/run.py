@@ -335,11 +335,6 @@ class _Run:
                     self.done = int(self.memory.failure[0]) + 1
                     # The state before the step is the driver's backup.
                     self._cross(self.memory.buffers[4].copy(), int(self.memory.failure[1]))
-                elif code == driver.NO_ROOM:
-                    self.done = int(self.memory.failure[0])
-                    self.main.enlarge()
-                    stats, self.memory = self.memory.stats, self.main.memory()
-                    self.memory.stats[:] = stats
                 else:
                     self.done = int(self.memory.failure[0])
                     if not self._halve():

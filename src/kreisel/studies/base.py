@@ -166,15 +166,9 @@ def end_of_run(solution: Solution) -> dict[str, Any]:
     """
     numbers = solution.summary()
     numbers["message"] = solution.message
-    inner = set()
-    for realised in solution.system.structures.values():
-        own = [body for body, offset in realised.places if offset is None]
-        inner |= set(own[1:-1])
     for what in ("position", "rotation", "velocity"):
         numbers[what] = {}
-        for node in solution.system.nodes:
-            if node.name in inner:
-                continue
+        for node in solution.system.prominent:
             try:
                 numbers[what][node.name] = getattr(solution, what)(node.name)[-1].tolist()
             except TypeError:  # a coordinate that is no body

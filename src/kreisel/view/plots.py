@@ -133,7 +133,7 @@ def plot_snapshots(sol: Solution, count: int = 9, ax: Any = None) -> Any:
             for line in (*grid, *(np.swapaxes(grid, 0, 1) if len(grid) > 1 else ())):
                 ax.plot(*line.T, color=colour, alpha=shades[k], lw=1.4 if len(grids[0]) == 1 else 0.6, label="_")
             ax.lines[-1].set_label(f"{name}, t = {times[k]:.3g} s" if k in (0, count - 1) else "_")
-    parts = {point for r in sol.system.structures.values() for point in r.structure.points}
+    parts = {name for realised in sol.system.structures.values() for name in realised.own}
     for node in sol.system.nodes:
         if node.name not in parts and isinstance(node, RigidNode | PivotNode | PointNode):
             x = np.stack([np.interp(times, sol.t, c) for c in sol.position(node.name).T], axis=1)

@@ -150,7 +150,7 @@ def _shown(sol: Solution, bodies: Iterable[str] | None) -> tuple[list[Node], lis
 
 def _parts(sol: Solution) -> set[str]:
     """The nodes that belong to beams and shells."""
-    return {point for r in sol.system.structures.values() for point in r.structure.points}
+    return {name for realised in sol.system.structures.values() for name in realised.own}
 
 
 def _has_place(node: Node) -> bool:
