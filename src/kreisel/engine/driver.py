@@ -28,7 +28,7 @@ META, TABLES, TABLES_END, VALUES, VALUES_END, WORK, WORK_END, PIVOTS, PIVOTS_END
 STAGE_COLUMNS = 19
 
 # Options of Newton's method (float64).
-MODE, MAX_ITERATIONS, USE_RMS, SLOW, INEXACT, FLOOR = range(6)
+MODE, MAX_ITERATIONS, USE_RMS, SLOW, INEXACT, FLOOR, STALL = range(7)
 EXACT, SIMPLIFIED, FROZEN = range(3)
 
 # How a run ends.
@@ -105,7 +105,7 @@ def drive(
     changes its sign.
     """
     mode, max_iterations, rms, slow = int(options[MODE]), int(options[MAX_ITERATIONS]), options[USE_RMS] > 0, options[SLOW]
-    inexact, floor = options[INEXACT] > 0, options[FLOOR]
+    inexact, floor, stall = options[INEXACT] > 0, options[FLOOR], options[STALL]
     x, y, r, r0, backup = buffers[0], buffers[1], buffers[2], buffers[3], buffers[4]
     old_signs = buffers[5]
     events, first_event = watch[3], watch[2]
@@ -133,7 +133,7 @@ def drive(
                 r0[i] = 0.0
             apply(ops, st[CONSTANT_ROWS], st[RESIDUAL], S, gather, scatter, x, y, r0, r0, True)
             refresh = have[s] == 0 or (mode != FROZEN and not constant)
-            old, converged, code = -1.0, False, NOT_CONVERGED
+            old, converged, code, stalls = -1.0, False, NOT_CONVERGED, 0
             for iteration in range(max_iterations):
                 S[2] += 1.0
                 for i in range(n + 1):
@@ -147,7 +147,14 @@ def drive(
                     if bad != 0:
                         have[s] = 0
                         failure[2] = bad
-                        code = SINGULAR if bad > 0 else NOT_FINITE if bad == linear.NOT_FINITE else NO_ROOM
+                        # What is singular only after an iteration is an iterate gone astray.
+                        code = (
+                            (SINGULAR if iteration == 0 else NOT_CONVERGED)
+                            if bad > 0
+                            else NOT_FINITE
+                            if bad == linear.NOT_FINITE
+                            else NO_ROOM
+                        )
                         break
                     have[s] = 1
                     stats[FACTORISATIONS] += 1
@@ -189,9 +196,10 @@ def drive(
                     rate = e / old
                     # What is left after this increment: quadratic with an exact matrix, linear with a kept one.
                     left = e * rate * rate if fresh and not inexact else e * rate / max(1.0 - rate, 1e-3)
-                    # An exact matrix converges quadratically: what no longer shrinks is rounding. Of a kept one that is less certain.
-                    rounding = 100.0 * floor if fresh and not inexact else floor
-                    if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and e < rounding and iteration > 1):
+                    # An exact matrix converges quadratically: what no longer shrinks, twice, is rounding. A kept one may just be slow.
+                    stalls = stalls + 1 if rate > 0.5 and fresh and not inexact else 0
+                    rounding = e < floor or (stalls > 1 and e < stall)
+                    if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and rounding and iteration > 1):
                         converged = True
                         break
                     if not fresh and rate > slow and e > floor and mode == FROZEN:

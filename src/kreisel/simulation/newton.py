@@ -50,9 +50,11 @@ class Newton:
     def options(self, inexact: bool = False) -> Any:
         """For the driver. ``inexact``: the matrix lacks the derivatives of some force."""
         # Convergence with a kept matrix slower than 0.03 per iteration asks for a fresh one. An increment that no longer shrinks is
-        # rounding, and counts as convergence, if it is below a thousand tolerances, or 1e-10 of the unknown (with an exact matrix 1e-8).
-        slow, floor = 0.03, max(1e3, 1e-10 / float(np.max(np.maximum(self.atol, self.rtol))))
-        return np.array([_MODES[self.matrix], self.max_iterations, self.norm == "rms", slow, inexact, floor], dtype=float)
+        # rounding, and counts as convergence, if it is below a thousand tolerances, or 1e-10 of the unknown. With an exact matrix, which
+        # converges quadratically, 1e-4 if it does so twice: a constraint with a short step has rounding of eps |q| / h in its rows.
+        tolerance = float(np.max(np.maximum(self.atol, self.rtol)))
+        slow, floor, stall = 0.03, max(1e3, 1e-10 / tolerance), max(1e3, 1e-4 / tolerance)
+        return np.array([_MODES[self.matrix], self.max_iterations, self.norm == "rms", slow, inexact, floor, stall], dtype=float)
 
 
 _MODES = {"exact": driver.EXACT, "simplified": driver.SIMPLIFIED, "frozen": driver.FROZEN}
