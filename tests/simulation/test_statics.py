@@ -187,3 +187,22 @@ def test_a_free_beam_has_six_rigid_motions():
     m.beam("rod", 2.0, 60, SOFT)
     omega = kr.modes(m.system(), count=8).omega
     assert np.abs(omega[:6]).max() < 1e-3 * omega[6]
+
+
+def test_modes_take_histories_at_the_time_of_the_equilibrium():
+    """A following load has a stiffness of its own, which grows with its history."""
+
+    def lowest(time):
+        m = kr.Mechanism()
+        rod = m.beam("rod", 2.0, 16, SOFT, start="clamped")
+        rod.load(force=(0, 0, -200.0), at=2.0, axes="body", history=lambda t: t)
+        return kr.modes(kr.equilibrium(m.system(), time=time), count=1).omega[0]
+
+    def constant(load):
+        m = kr.Mechanism()
+        rod = m.beam("rod", 2.0, 16, SOFT, start="clamped")
+        rod.load(force=(0, 0, -load), at=2.0, axes="body")
+        return kr.modes(m.system(), count=1).omega[0]
+
+    assert lowest(1.5) == pytest.approx(constant(300.0), rel=1e-9)
+    assert lowest(1.5) != pytest.approx(lowest(0.0), rel=1e-3)

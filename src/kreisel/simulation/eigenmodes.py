@@ -23,7 +23,6 @@ from scipy.sparse.linalg import LinearOperator, eigs, splu
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Elements, Stage
 from kreisel.simulation.assembly import Assembly
-from kreisel.simulation.packs import T
 from kreisel.simulation.solution import Solution
 from kreisel.simulation.statics import Balance, Static, equilibrium
 
@@ -84,9 +83,7 @@ def modes(about: System | Solution, count: int = 10) -> Modes:
     layout, system = sol._layout, sol.system
     S = np.concatenate([sol._records[-1], layout.parameter_values])
     x = np.concatenate([np.zeros(system.dim), sol.lam[-1]])
-    factor = S[T]
-    S[T] = factor
-    K, M = Assembly(layout, Balance(0.0))(S, x)[1], Assembly(layout, _Mass())(S, x)[1]
+    K, M = Assembly(layout, Balance(sol.method.time))(S, x)[1], Assembly(layout, _Mass())(S, x)[1]
     n = system.dim
     count = min(count, system.degrees_of_freedom)
     if count < 1:

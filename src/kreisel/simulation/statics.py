@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -47,9 +48,11 @@ class Balance(Stage):
         return {"x": [b - f for f, b in forces], "l": e.constraint(self.time, q)}
 
 
+@dataclass(frozen=True)
 class Static(Method):
-    """No motion: what carries an equilibrium in a solution. Its times are the factors of the loads."""
+    """No motion: what carries an equilibrium in a solution. Its times are the factors of the loads, histories are taken at ``time``."""
 
+    time: float = 0.0
     lam_states: ClassVar[tuple[str, ...]] = ("lam",)
 
 
@@ -134,7 +137,7 @@ class _Path:
         if system.black_boxes:
             raise ValueError(f"'{system.black_boxes[0]}' is a plain function: statics needs derivatives; write it as a formula")
         self.begun = time.perf_counter()
-        self.system, self.layout = system, Layout(system, Static())
+        self.system, self.layout = system, Layout(system, Static(at))
         self.assembly = Assembly(self.layout, Balance(at))
         self.S = self.layout.start()
         for node, places in zip(system.nodes, self.layout.nodes, strict=True):
