@@ -196,13 +196,13 @@ def test_modes_take_histories_at_the_time_of_the_equilibrium():
         m = kr.Mechanism()
         rod = m.beam("rod", 2.0, 16, SOFT, start="clamped")
         rod.load(force=(0, 0, -200.0), at=2.0, axes="body", history=lambda t: t)
-        return kr.modes(kr.equilibrium(m.system(), time=time), count=1).omega[0]
+        return kr.modes(kr.equilibrium(m.system(), time=time), count=3).omega
 
     def constant(load):
         m = kr.Mechanism()
         rod = m.beam("rod", 2.0, 16, SOFT, start="clamped")
         rod.load(force=(0, 0, -load), at=2.0, axes="body")
-        return kr.modes(m.system(), count=1).omega[0]
+        return kr.modes(m.system(), count=3).omega
 
-    assert lowest(1.5) == pytest.approx(constant(300.0), rel=1e-9)
-    assert lowest(1.5) != pytest.approx(lowest(0.0), rel=1e-3)
+    np.testing.assert_allclose(lowest(1.5), constant(300.0), rtol=1e-9)
+    assert np.abs(lowest(1.5) / lowest(0.0) - 1).max() > 0.01
