@@ -66,8 +66,9 @@ def roll_up(
             left_ax.plot(line[:, 0], line[:, 2], label=f"t = {t:g} s")
         left_ax.set(xlabel="x1 in m", ylabel="x3 in m", aspect="equal")
         left_ax.legend(fontsize=7)
-        right_ax.semilogy(solution.t, distance, label="distance of the ends")
-        right_ax.semilogy(solution.t, np.maximum(speed, 1e-16), label="velocity of the end", linewidth=0.8)
+        # At the start the end stands still, which a logarithm does not show.
+        right_ax.semilogy(solution.t[1:], distance[1:], label="distance of the ends")
+        right_ax.semilogy(solution.t[1:], speed[1:], label="velocity of the end", linewidth=0.8)
         right_ax.set(xlabel="t in s")
         right_ax.legend(fontsize=8)
 
