@@ -52,7 +52,7 @@ class MultiplierView:
 
 @dataclass
 class Moved:
-    """A configuration of a node within or at the end of a step, z = q o exp(d), as a symbol."""
+    """A configuration of a node within or at the end of a step, z = q o exp(d), or just exp(d), as a symbol."""
 
     symbol: ca.SX
     expression: ca.SX
@@ -112,6 +112,7 @@ class Elements:
     lam: Any  # MultiplierView: holonomic
     mu: Any  # MultiplierView: nonholonomic
     ends: dict[int, Moved] = field(default_factory=dict)
+    turns: list[tuple[NodeView, Moved]] = field(default_factory=list)
     relations: dict[tuple[int, ...], Relation] = field(default_factory=dict)
     probes: list[Probe] = field(default_factory=list)
 
@@ -146,11 +147,15 @@ class Elements:
             outer = self._along(f, q, i)
             if outer.nnz():
                 J += ca.mtimes(outer, ca.mtimes(end.variation, ca.jacobian(end.increment, unknowns)))
+        for n, turn in self.turns:
+            w = ca.SX.sym("w", n.group.dim)
+            outer = ca.mtimes(ca.jacobian(f, turn.symbol), ca.jacobian(n.group.rate(turn.symbol, w), w))
+            J += ca.mtimes(outer, ca.mtimes(turn.variation, ca.jacobian(turn.increment, unknowns)))
         return ca.sparsify(J)
 
     def resolve(self, expressions: list[ca.SX]) -> list[ca.SX]:
         """The expressions with all named quantities written out."""
-        for named in [*self.relations.values(), *self.ends.values()]:
+        for named in [*self.relations.values(), *self.ends.values(), *(turn for _, turn in self.turns)]:
             assert isinstance(named, Relation | Moved)
             expressions = ca.substitute(expressions, [named.symbol], [named.expression])
         return expressions
@@ -250,9 +255,14 @@ class Elements:
 
     def transport(self, d: Columns, y: Columns) -> Columns:
         """Ad(exp(-d))^T y: a momentum or force y at q o exp(d), as it is seen from q. Nothing to do where y is zero."""
-        return [
-            y_i if y_i.is_zero() else ca.mtimes(n.group.Ad(n.group.exp(-d_i)).T, y_i) for n, d_i, y_i in zip(self.nodes, d, y, strict=True)
-        ]
+        out = []
+        for n, d_i, y_i in zip(self.nodes, d, y, strict=True):
+            if not y_i.is_zero():
+                z = n.group.symbol("g")
+                self.turns.append((n, Moved(z, n.group.exp(d_i), d_i, n.group.T(d_i))))
+                y_i = ca.mtimes(n.group.Ad(n.group.inverse(z)).T, y_i)
+            out.append(y_i)
+        return out
 
     def _zeros(self) -> Columns:
         return [ca.SX.zeros(n.group.dim) for n in self.nodes]

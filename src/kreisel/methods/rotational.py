@@ -73,7 +73,10 @@ class Within(Turn):
 
 
 class Whole(Turn):
-    """Balance of momentum over the step, seen from q_n: exp(Theta) J W_{n+1} - J W_n = h exp(alpha Theta) R_{n+alpha}^T m_{n+alpha}."""
+    """Balance of momentum over the step, seen from q_n: exp(Theta) J W_{n+1} - J W_n = h exp(alpha Theta) R_{n+alpha}^T m_{n+alpha}.
+
+    Not from q_{n+alpha}, which were shorter: exp(Theta) is the one that leads to q_{n+1}, to the last bit, so momentum does not drift.
+    """
 
     def residual(self, e: Elements) -> dict[str, Any]:
         h, alpha, x, (v, _) = e.h, min(self.m.beta / self.m.gamma, 1.0), e.get("x"), self.new(e)

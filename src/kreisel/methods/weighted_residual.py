@@ -41,9 +41,12 @@ class Impulse(Stage):
 
     def mean_force(self, e: Elements, q: Columns, v: Columns) -> Columns:
         """The weighted mean over the step of the forces at d_{n+theta}, v_{n+theta}, which there depend on time alone."""
+        (s, _), *more = points = self.m.points()
+        if not more:
+            return e.force(e.t + s * e.h, q, v)
         t = ca.SX.sym("t")
         at_t = e.force(t, q, v)
-        return [sum((w * ca.substitute(f, t, e.t + s * e.h) for s, w in self.m.points()), start=ca.SX(0)) for f in at_t]
+        return [sum((w * ca.substitute(f, t, e.t + s * e.h) for s, w in points), start=ca.SX(0)) for f in at_t]
 
     def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
         return {"q": n.moved(h * n.x), "v": self.velocity(n)}
@@ -60,10 +63,11 @@ class WeightedResidual(Method):
 
     A weight is "uniform", or a function of s in [0, 1], or a number: the s where all of it sits. So X = "uniform" takes the impulse of
     the load (by a quadrature of Gauss with 16 points), X = 0.5 samples the load in the middle; both have theta = 1/2. Of linear systems
-    the eigenvalues of a step are those of Newmark's method with beta = alpha theta, gamma = alpha + theta - 1/2; it carries no
-    acceleration. Order 2 for alpha = theta = 1/2, else 1: with alpha + theta = 1 frequencies are still good to order 2, but v_n is the
-    velocity at t_n + (1/2 - alpha) h. Solved for the increment of d_{n+theta}. Source: Sadłowski, (4.24)-(4.42), with (4.35), (4.36),
-    where t_n stands in the denominator, and (4.41), which has (1 - 1/alpha) v_n for -v_n/alpha, corrected.
+    the eigenvalues of a step are those of Newmark's method with beta = alpha theta, gamma = alpha + theta - 1/2, if they are undamped or
+    alpha = 1/2; but no acceleration is carried. Order 2 for alpha = theta = 1/2, else 1: with alpha + theta = 1 frequencies are still
+    good to order 2, but v_n is the velocity at t_n + (1/2 - alpha) h. Solved for the increment of d_{n+theta}. Source: Sadłowski,
+    (4.24)-(4.42), with (4.35), (4.36), where t_n stands in the denominator, and (4.41), which has (1 - 1/alpha) v_n for -v_n/alpha,
+    corrected.
 
     >>> method = WeightedResidual(X=lambda s: s, V=1 / 3)
     >>> round(method.theta, 12), round(method.beta, 12), round(method.gamma, 12)
