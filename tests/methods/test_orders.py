@@ -40,6 +40,8 @@ def first_run(method):
         return ("slow", 256) if method.k == 1 else ("fast", 2048)
     if isinstance(method, kr.SHAKELie) and method.start == "simple":
         return "slow", 256
+    if isinstance(method, kr.A1 | kr.A2 | kr.A3) and method.order == 1:
+        return "slow", 256
     if isinstance(method, kr.A4) and method.gamma == 1:
         # On the fast top terms of order 3, which excite it, prevail.
         return "slow", 256

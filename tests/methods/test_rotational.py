@@ -138,6 +138,25 @@ def test_rotation_and_translation_do_not_disturb_each_other(method, coordinates)
     np.testing.assert_allclose(flight.position("body"), t * [0.3, -1, 2] - 9.81 / 2 * t**2 * [0, 0, 1], atol=1e-12)
 
 
+def test_a3_keeps_the_momenta_of_a_beam():
+    """Its nodes are rigid bodies on SE3 like any others."""
+    beam = kr.models.flying_spaghetti("SE3", variant="cosserat", segments=4)
+    sol = kr.simulate(beam, 6, 2**-6, kr.A3())
+    assert sol.success
+    after = sol.t > 5 + 2**-6  # the load is gone
+    for p in (sol.momentum[after], sol.angular_momentum[after]):
+        np.testing.assert_allclose(p, p[:1].repeat(len(p), 0), rtol=1e-13, atol=1e-11)
+
+
+def test_a1_is_generalized_alpha_without_means():
+    class Plain(kr.GeneralizedAlpha):
+        alpha_m, alpha_f, gamma, beta = 0.0, 0.0, 0.5, 0.25
+
+    a, b = (kr.simulate(loaded_body("S3"), 5, 0.02, m) for m in (kr.A1(), Plain()))
+    np.testing.assert_allclose(a.q, b.q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(a.v, b.v, rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize(("beta", "gamma"), [(0.25, 0.5), (0.3, 0.6)])
 def test_a1_in_a_vector_space_is_newmark(beta, gamma):
     """The same method, once with the displacement and once with the acceleration as unknown."""
@@ -360,6 +379,30 @@ def test_the_culprit_is_named():
 def test_translations_may_go_as_far_as_they_like():
     sol = kr.simulate(kr.System(kr.R(3), mass=np.eye(3), v=[100, 0, 0]), 10, 1, kr.A3())
     assert sol.q[-1, 0] == pytest.approx(1000)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (kr.models.intermediate_axis, {"pulse": 2.0}, "pulse must lie between 0 and loaded_until"),
+        (kr.models.intermediate_axis, {"formulation": "SO4"}, "formulation must be one of SO3, S3, SO3xR3"),
+        (kr.models.intermediate_axis, {"inertia": (1, 0, 1)}, "inertia must be three positive moments"),
+        (kr.models.symmetric_top, {"formulation": "SE3"}, "formulation must be 'SO3' or 'S3'"),
+        (kr.models.symmetric_top, {"omega": (1, 2)}, "omega must be three finite numbers"),
+    ],
+)
+def test_models_refuse(make, options, message):
+    with pytest.raises(ValueError, match=message):
+        make(**options)
+
+
+@pytest.mark.parametrize("formulation", ["SO3", "S3", "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ"])
+def test_the_intermediate_axis_in_all_formulations(formulation):
+    """Turning and translating apart: the same rotation; and the torque is the one that was asked for."""
+    sol = kr.simulate(kr.models.intermediate_axis(formulation, pulse=0.05), 2.5, 0.05, kr.A3())
+    other = kr.simulate(kr.models.intermediate_axis(pulse=0.05), 2.5, 0.05, kr.A3())
+    np.testing.assert_allclose(sol.rotation("body"), other.rotation("body"), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(sol.angular_momentum[[39, -1]], [[39, 0, 0], [39, 0.2, 0]], rtol=0, atol=1e-12)
 
 
 def test_accelerations_of_bodies():
