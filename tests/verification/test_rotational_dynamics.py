@@ -287,6 +287,28 @@ def test_tangents_against_40_digits(method, formulation, Mgl):
 
 
 @pytest.mark.parametrize("method", [kr.A1(), kr.A2(), kr.A3()], ids=str)
+def test_tangents_are_the_corrected_ones_of_the_thesis(method):
+    """(A.104), (A.121), (A.136) with T^-1 and S_s corrected, times T(Theta): ours are derivatives by Theta, those by d Theta_{n+1}."""
+    from kreisel.studies import printed_tangents as thesis
+
+    system, rng, h = kr.models.symmetric_top("S3"), np.random.default_rng(3), 0.1
+    layout, stage = Layout(system, method), method.stages[0]
+    view = PackView(layout, stage, Unknowns(system, stage), [list(range(len(system.elements)))])
+    f = ca.Function("f", view.all_symbols(), [view.residual, ca.densify(view.jacobian)])
+    S, places = layout.start(), layout.nodes[0]
+    q, (W, A, Theta) = kr.S3.random(rng), rng.standard_normal((3, 3))
+    for name, value in (("q", q), ("v", W), ("a", A)):
+        S[places[name] : places[name] + len(value)] = value
+    S[0] = h
+    ours = [y.full() for y in f(*view.values(0, S, Theta / h))]
+    step = thesis.Step(str(method), "exact", thesis.Body(np.diag([5.0, 5, 1]), Mgl=20.0), h, 0.0, q, W, A)
+    r, K, _ = step.evaluate(thesis.quaternion(Theta))
+    factor = step.R.T if str(method) == "A3" else h * np.eye(3)
+    np.testing.assert_allclose(ours[0][:, 0], factor @ r, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(ours[1], h * factor @ K @ thesis.tangent(Theta), rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", [kr.A1(), kr.A2(), kr.A3()], ids=str)
 def test_newton_converges_quadratically(method):
     """The third step of the top at h = 0.04, as the engine has it: residuals r with r_{k+1} < C r_k^2, down to rounding."""
     system, h = kr.models.symmetric_top(), 0.04

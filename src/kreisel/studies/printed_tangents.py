@@ -189,7 +189,8 @@ def printed_tangents(
         axes = figure.subplots(1, 3, sharey=True)
         for ax, method in zip(axes, PARAMETERS, strict=True):
             for k, (kind, residuals) in enumerate(histories[method].items()):
-                ax.semilogy(residuals, "o-", color=f"C{(3, 1, 0)[k]}", markersize=8 - 2 * k, linewidth=3 - k, label=kind)
+                # Those of A1 lie on each other.
+                ax.semilogy(residuals, "o-", color=f"C{(3, 1, 0)[k]}", markersize=(4, 7, 4)[k], linewidth=(1.5, 3, 1.5)[k], label=kind)
             ax.set_title(f"{method}, top, h = {top_lengths[-1]:g}, step {watched}", fontsize=9)
             ax.set_xlabel("iteration")
             ax.tick_params(labelsize=8)
