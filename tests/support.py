@@ -3,12 +3,14 @@
 import importlib.util
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
+import kreisel as kr
 from kreisel.groups import S3, S3R3, SE3, SO3, UDQ, R
-from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, RATTLie, SHAKELie
+from kreisel.methods import A1, A2, A3, A4, BLieDF, Composition, GeneralizedAlpha, Newmark, RATTLie, SHAKELie, WeightedResidual
 
 
 def example(name):
@@ -53,10 +55,67 @@ ALL_METHODS = [
     BLieDF(2),
     Composition(RATTLie(), order=4),
     Composition(RATTLie(), order=6),
+    A1(),
+    A1(0.3, 0.6),
+    A2(),
+    A2(0.3, 0.6),
+    A3(),
+    A3(0.25, 0.5),
+    A3(0.3, 0.7),
+    A4(),
+    A4(0.5),
+    Newmark(),
+    Newmark(0.0),
+    Newmark(0.3, 0.6),
+    WeightedResidual(),
+    WeightedResidual(X=0.5, V=0.75),
 ]
 
 #: The seven formulations of the heavy top.
 FORMULATIONS = ["SO3", "S3", "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ"]
+
+
+def formulations(method):
+    """Where a method has its tests: the formulations of the heavy top that it does not refuse; if it refuses all, R(2)."""
+    return [f for f in FORMULATIONS if not method.refuse(kr.models.heavy_top(f))] or ["R(2)"]
+
+
+def home(method):
+    """A system that the method fits: the heavy top with its translation, if it may be, else without, else that in R(2)."""
+    found = formulations(method)
+    return masses() if found == ["R(2)"] else kr.models.heavy_top("SO3xR3" if "SO3xR3" in found else found[0])
+
+
+def masses():
+    """Two masses, coupled, with a nonlinear spring, damping and a load: in R(2)."""
+    M, K = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[8.0, -2.0], [-2.0, 5.0]])
+    return kr.System(
+        kr.R(2),
+        mass=M,
+        potential=lambda q: (q.T @ K @ q) / 2 + q[0] ** 3 / 2 + q[1] ** 4 / 3,
+        force=lambda t, q, v: ca.vertcat(ca.sin(5 * t) - v[0] / 10, -v[1] * (1 + v[1] ** 2) / 20),
+        q=[0.3, -0.5],
+        v=[1.0, 0.2],
+    )
+
+
+class Masses:
+    """Their motion, to about 1e-13, from a calculation that shares nothing with the library."""
+
+    def __init__(self, times):
+        M, K = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[8.0, -2.0], [-2.0, 5.0]])
+
+        def rate(t, y):
+            q, v = y[:2], y[2:]
+            f = np.array([np.sin(5 * t) - v[0] / 10 - 1.5 * q[0] ** 2, -v[1] * (1 + v[1] ** 2) / 20 - 4 / 3 * q[1] ** 3]) - K @ q
+            return np.r_[v, np.linalg.solve(M, f)]
+
+        y = solve_ivp(rate, (0, times[-1]), [0.3, -0.5, 1.0, 0.2], method="DOP853", rtol=2.3e-14, atol=1e-15, t_eval=times).y.T
+        self.t, self.q, self.v = times, y[:, :2], y[:, 2:]
+
+    def errors(self, sol):
+        """Errors in q and v, as root mean square over the components: one per common time."""
+        return _gap(sol.q, self.q), _gap(sol.v, self.v)
 
 
 class HeavyTop:

@@ -40,7 +40,20 @@ from kreisel.mechanics import (
     helix,
     straight,
 )
-from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, Midpoint, RATTLie, SHAKELie
+from kreisel.methods import (
+    A1,
+    A2,
+    A3,
+    A4,
+    BLieDF,
+    Composition,
+    GeneralizedAlpha,
+    Midpoint,
+    Newmark,
+    RATTLie,
+    SHAKELie,
+    WeightedResidual,
+)
 
 if TYPE_CHECKING:
     from kreisel import view
@@ -98,6 +111,10 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "A1",
+    "A2",
+    "A3",
+    "A4",
     "S3",
     "S3R3",
     "SE3",
@@ -124,6 +141,7 @@ __all__ = [
     "Mechanism",
     "Midpoint",
     "Modes",
+    "Newmark",
     "Newton",
     "Pfaffian",
     "Potential",
@@ -141,6 +159,7 @@ __all__ = [
     "Status",
     "System",
     "TorsionSpring",
+    "WeightedResidual",
     "When",
     "arc",
     "convert",

@@ -18,16 +18,18 @@ def skew(a):
 
 
 @cache
-def everything(coordinates, pfaffian):
-    """Two bodies, a point and a scalar, with one of each kind of force and constraint."""
+def everything(coordinates, constraints):
+    """Two bodies and a scalar, with one of each kind of force and, "both", of each kind of constraint; or "holonomic" ones, or "none"."""
     m = kr.Mechanism(gravity=(0.1, -0.2, -9.81))
     m.body("a", 2.0, (0.3, 0.4, 0.5), position=(0.5, 0, 0))
     m.body("b", 1.0, np.array([[0.2, 0.01, 0.02], [0.01, 0.25, 0.03], [0.02, 0.03, 0.3]]), position=(1, 1, 0))
     m.scalar("winch", 0.7)
-    m.joint(kr.Spherical("ground", "a", at_b=(-0.5, 0.1, 0.2), name="shoulder"))
-    if coordinates in ("SO3", "S3"):
+    pivots = coordinates in ("SO3", "S3")
+    if pivots or constraints != "none":
+        m.joint(kr.Spherical("ground", "a", at_b=(-0.5, 0.1, 0.2), name="shoulder"))
+    if pivots:
         m.joint(kr.Spherical("ground", "b", at_a=(2, 1, 0), at_b=(0.3, -0.4, 0.1), name="hip"))
-    else:
+    elif constraints != "none":
         m.joint(kr.Spherical("a", "b", at_a=(0.4, 0.2, 0), at_b=(0, -0.8, 0), name="elbow"))
     m.force(kr.Spring("a", "b", 30.0, length=0.5, at_a=(0.1, 0.2, 0.3), at_b=(-0.3, 0.1, 0), name="spring"))
     m.force(kr.Spring("ground", "b", 20.0, at_a=(3, 0, 1), at_b=(0.2, 0, 0.1), name="string"))
@@ -39,24 +41,31 @@ def everything(coordinates, pfaffian):
     m.force(kr.Load("a", force=(-1, 2, 1), moment=(0.1, -0.2, 0.1), at=(0.3, 0, 0.1), name="push"))
     m.force(kr.Potential("bowl", "a", "winch", lambda a, w: a.x[2] ** 2 * (1 + w.value**2) + ca.cos(w.value)))
     m.force(kr.Force("drag", "b", lambda t, b, u: -ca.sqrt(1 + ca.sumsqr(b.velocity)) * ca.dot(b.velocity, u.velocity) * ca.exp(-t)))
-    m.joint(kr.Constraint("rope", "b", "winch", lambda t, b, w: b.R[2, 1] * b.x[0] - ca.sin(w.value) + t))
-    if pfaffian:
+    if constraints != "none":
+        m.joint(kr.Constraint("rope", "b", "winch", lambda t, b, w: b.R[2, 1] * b.x[0] - ca.sin(w.value) + t))
+    if constraints == "both":
         m.joint(kr.Pfaffian("knife", "a", "b", lambda t, a, b: ca.dot(a.R[:, 1], b.velocity) - a.omega[0] * b.x[2]))
     return m.system(coordinates)
 
 
 STAGES = {
-    "RATTLie, half": (kr.RATTLie(), lambda m: m.stages[0], True),
-    "RATTLie, full": (kr.RATTLie(), lambda m: m.stages[1], True),
-    "SHAKELie": (kr.SHAKELie(), lambda m: m.stages[0], False),
-    "SHAKELie, opening": (kr.SHAKELie(), lambda m: m.opening[0], False),
-    "GeneralizedAlpha": (kr.GeneralizedAlpha(), lambda m: m.stages[0], True),
-    "GeneralizedAlpha, stabilised": (kr.GeneralizedAlpha(index="stabilised-2"), lambda m: m.stages[0], True),
-    "BLieDF(2)": (kr.BLieDF(2), lambda m: m.stages[0], False),
-    "BLieDF(2), opening": (kr.BLieDF(2), lambda m: m.opening[0], False),
-    "accelerations": (kr.GeneralizedAlpha(), lambda m: Accelerations(*m.acceleration_targets), True),
-    "position": (kr.RATTLie(), lambda m: ProjectPosition(), True),
-    "velocity": (kr.RATTLie(), lambda m: ProjectVelocity(), True),
+    "RATTLie, half": (kr.RATTLie(), lambda m: m.stages[0], "both"),
+    "RATTLie, full": (kr.RATTLie(), lambda m: m.stages[1], "both"),
+    "SHAKELie": (kr.SHAKELie(), lambda m: m.stages[0], "holonomic"),
+    "SHAKELie, opening": (kr.SHAKELie(), lambda m: m.opening[0], "holonomic"),
+    "GeneralizedAlpha": (kr.GeneralizedAlpha(), lambda m: m.stages[0], "both"),
+    "GeneralizedAlpha, stabilised": (kr.GeneralizedAlpha(index="stabilised-2"), lambda m: m.stages[0], "both"),
+    "BLieDF(2)": (kr.BLieDF(2), lambda m: m.stages[0], "holonomic"),
+    "BLieDF(2), opening": (kr.BLieDF(2), lambda m: m.opening[0], "holonomic"),
+    "A1": (kr.A1(0.3, 0.6), lambda m: m.stages[0], "none"),
+    "A2": (kr.A2(0.3, 0.6), lambda m: m.stages[0], "none"),
+    "A3": (kr.A3(0.3, 0.7), lambda m: m.stages[0], "none"),
+    "A4": (kr.A4(0.7), lambda m: m.stages[0], "none"),
+    "Newmark": (kr.Newmark(0.3, 0.6), lambda m: m.stages[0], "none"),
+    "WeightedResidual": (kr.WeightedResidual(X=lambda s: s, V=0.4), lambda m: m.stages[0], "none"),
+    "accelerations": (kr.GeneralizedAlpha(), lambda m: Accelerations(*m.acceleration_targets), "both"),
+    "position": (kr.RATTLie(), lambda m: ProjectPosition(), "both"),
+    "velocity": (kr.RATTLie(), lambda m: ProjectVelocity(), "both"),
 }
 
 
@@ -122,8 +131,8 @@ def test_matrix_of_structures(name, coordinates):
 @pytest.mark.parametrize("coordinates", FORMULATIONS)
 @pytest.mark.parametrize("name", STAGES)
 def test_matrix_is_the_derivative_of_the_residual(name, coordinates):
-    method, choose, pfaffian = STAGES[name]
-    layout, view = view_of(everything(coordinates, pfaffian), method, choose(method))
+    method, choose, constraints = STAGES[name]
+    layout, view = view_of(everything(coordinates, constraints), method, choose(method))
     rng = np.random.default_rng(5)
     check_matrix(view, random_states(layout, rng), rng.standard_normal(view.unknown_symbols.numel()))
 
@@ -144,7 +153,7 @@ def check_matrix(view, S, x):
 def test_kernels_of_large_systems_add_up(coordinates):
     """Element by element, as large systems are evaluated, gives the sum of all at once."""
     method = kr.GeneralizedAlpha(index="stabilised-2")
-    system, stage = everything(coordinates, True), method.stages[0]
+    system, stage = everything(coordinates, "both"), method.stages[0]
     layout, whole = view_of(system, method, stage)
     rng = np.random.default_rng(6)
     S, n = random_states(layout, rng), whole.unknown_symbols.numel()

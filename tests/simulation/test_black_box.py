@@ -4,6 +4,7 @@ import casadi as ca
 import numba
 import numpy as np
 import pytest
+from support import formulations, masses
 
 import kreisel as kr
 from kreisel.simulation.newton import Newton
@@ -44,15 +45,21 @@ def test_what_a_plain_function_does_wrong_is_told():
         sol.step_matrix()
 
 
-@pytest.mark.parametrize("formulation", ["S3", "S3R3", "SO3xR3"])
-@pytest.mark.parametrize(
-    "method",
-    [kr.RATTLie(), kr.SHAKELie(), kr.GeneralizedAlpha(), kr.GeneralizedAlpha(0.8, "stabilised-2"), kr.BLieDF(2), kr.Composition(order=4)],
-    ids=str,
-)
+def linearised():
+    methods = [
+        kr.RATTLie(), kr.SHAKELie(), kr.GeneralizedAlpha(), kr.GeneralizedAlpha(0.8, "stabilised-2"), kr.BLieDF(2),
+        kr.Composition(order=4), kr.A1(), kr.A2(), kr.A3(), kr.A4(), kr.Newmark(), kr.WeightedResidual(),
+    ]  # fmt: skip
+    for method in methods:
+        for formulation in {"S3", "S3R3", "SO3xR3", "R(2)"} & set(formulations(method)):
+            yield pytest.param(formulation, method, id=f"{method}-{formulation}")
+
+
+@pytest.mark.parametrize(("formulation", "method"), sorted(linearised(), key=lambda p: p.id))
 def test_derivative_of_a_step(formulation, method):
     """Against central differences of the driver's own step, in local coordinates."""
-    sol = kr.simulate(kr.models.heavy_top(formulation, "slow"), 0.1, 0.01, method)
+    system = masses() if formulation == "R(2)" else kr.models.heavy_top(formulation, "slow")
+    sol = kr.simulate(system, 0.1, 0.01, method)
     A, layout = sol.step_matrix(5), sol._layout
     program = Program(layout, method.stages)
     node, places = layout.system.nodes[0], layout.nodes[0]

@@ -24,15 +24,16 @@ OPERATION_COLUMNS = 9
 # Columns of the table of stages. Operations of a stage: GUESS to CONSTANT_ROWS make the first guess, from there to RESIDUAL the rows free
 # of unknowns, to MATRIX the other rows, to UPDATE rows and matrix together, to END the update.
 UNKNOWNS, FIRST_UNKNOWN, IS_LINEAR, IS_CONSTANT, GUESS, CONSTANT_ROWS, RESIDUAL, MATRIX, UPDATE, END = range(10)
-META, TABLES, TABLES_END, VALUES, VALUES_END, WORK, WORK_END, PIVOTS, PIVOTS_END = range(10, 19)
-STAGE_COLUMNS = 19
+# GUARD to GUARD_END: places in S that the update must leave positive; else the stage went where its method makes no sense.
+GUARD, GUARD_END, META, TABLES, TABLES_END, VALUES, VALUES_END, WORK, WORK_END, PIVOTS, PIVOTS_END = range(10, 21)
+STAGE_COLUMNS = 21
 
 # Options of Newton's method (float64).
 MODE, MAX_ITERATIONS, USE_RMS, SLOW, INEXACT, FLOOR, STALL = range(7)
 EXACT, SIMPLIFIED, FROZEN = range(3)
 
 # How a run ends.
-DONE, SINGULAR, NOT_FINITE, NOT_CONVERGED, CROSSING, NO_ROOM = range(6)
+DONE, SINGULAR, NOT_FINITE, NOT_CONVERGED, CROSSING, NO_ROOM, TOO_FAR = range(7)
 
 # Counters.
 STEPS, ITERATIONS, FACTORISATIONS, REFRESHES = range(4)
@@ -206,13 +207,19 @@ def drive(
                         refresh = True
                         stats[REFRESHES] += 1
                 old = e
+            if converged or st[GUARD] < st[GUARD_END]:
+                apply(ops, st[UPDATE], st[END], S, gather, scatter, x, y, S, S, False)
+                # A stage that fails out there fails because it is there.
+                for i in range(st[GUARD], st[GUARD_END]):
+                    if S[i] <= 0.0:
+                        converged, code, failure[2] = False, TOO_FAR, i - st[GUARD]
+                        break
             if not converged:
                 for i in range(n_state):
                     S[i] = backup[i]
                 failure[0], failure[1] = step, s
                 have[s] = 0
                 return code
-            apply(ops, st[UPDATE], st[END], S, gather, scatter, x, y, S, S, False)
         stats[STEPS] += 1
         S[0], S[1] = h, ts[step + 1]
         if every and (step + 1) % every == 0:

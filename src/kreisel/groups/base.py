@@ -204,6 +204,10 @@ class Group:
         """Zero on the group; in symbols."""
         return ca.SX(0)
 
+    def turn(self, v: ca.SX) -> ca.SX:
+        """The angle by which exp(v) turns, in symbols. Here: there are no rotations."""
+        return ca.SX(0)
+
     def identity(self, shape: tuple[int, ...] | int = ()) -> Array:
         """The neutral element, as often as wanted."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)

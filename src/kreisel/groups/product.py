@@ -86,6 +86,9 @@ class Product(Group):
     def defect(self, q: ca.SX) -> ca.SX:
         return sum(self._each(lambda g, a: g.defect(a), ("q", q)), start=ca.SX(0))
 
+    def turn(self, v: ca.SX) -> ca.SX:
+        return ca.mmax(ca.vertcat(*self._each(lambda g, a: g.turn(a), ("v", v))))
+
     def _project(self, q: Array) -> Array:
         parts = np.split(q, np.cumsum([g.n_params for g in self.factors])[:-1], axis=-1)
         return np.concatenate([g.project(part) for g, part in zip(self.factors, parts, strict=True)], axis=-1)

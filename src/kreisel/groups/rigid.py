@@ -91,6 +91,9 @@ class RigidMotions(Group):
         angle = self.rotations.difference(r, s)
         return ca.sqrt(ca.sumsqr(angle) + ca.sumsqr(y - x))
 
+    def turn(self, v: ca.SX) -> ca.SX:
+        return self.rotations.turn(v[:3])
+
     def defect(self, q: ca.SX) -> ca.SX:
         return self.rotations.defect(self.split(q)[0])
 

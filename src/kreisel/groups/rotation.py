@@ -45,6 +45,9 @@ class Rotations(Group):
     def Tinv(self, v: Vector) -> Square:
         return inverse_tangent(v)
 
+    def turn(self, v: ca.SX) -> ca.SX:
+        return ca.norm_2(v)
+
     # The rotation part of a rigid motion, see kreisel.groups.convert.
 
     def from_rotations(self, other: Rotations, q: ca.SX) -> ca.SX:

@@ -5,7 +5,24 @@ from kreisel.methods.base import Method
 from kreisel.methods.blie import BLieDF
 from kreisel.methods.composition import Composition
 from kreisel.methods.midpoint import Midpoint
+from kreisel.methods.newmark import Newmark
 from kreisel.methods.rattlie import RATTLie
+from kreisel.methods.rotational import A1, A2, A3, A4
 from kreisel.methods.shake import SHAKELie
+from kreisel.methods.weighted_residual import WeightedResidual
 
-__all__ = ["BLieDF", "Composition", "GeneralizedAlpha", "Method", "Midpoint", "RATTLie", "SHAKELie"]
+__all__ = [
+    "A1",
+    "A2",
+    "A3",
+    "A4",
+    "BLieDF",
+    "Composition",
+    "GeneralizedAlpha",
+    "Method",
+    "Midpoint",
+    "Newmark",
+    "RATTLie",
+    "SHAKELie",
+    "WeightedResidual",
+]

@@ -52,12 +52,12 @@ class MultiplierView:
 
 @dataclass
 class Moved:
-    """The configuration of a node at the end of a step, z = q o exp(h x), as a symbol."""
+    """A configuration of a node within or at the end of a step, z = q o exp(d), or just exp(d), as a symbol."""
 
     symbol: ca.SX
     expression: ca.SX
-    unknown: ca.SX
-    #: h T(h x): the variation of z that belongs to one of x
+    increment: ca.SX
+    #: T(d): the variation of z that belongs to one of d
     variation: ca.SX
 
 
@@ -112,6 +112,7 @@ class Elements:
     lam: Any  # MultiplierView: holonomic
     mu: Any  # MultiplierView: nonholonomic
     ends: dict[int, Moved] = field(default_factory=dict)
+    turns: list[tuple[NodeView, Moved]] = field(default_factory=list)
     relations: dict[tuple[int, ...], Relation] = field(default_factory=dict)
     probes: list[Probe] = field(default_factory=list)
 
@@ -127,10 +128,13 @@ class Elements:
     def move(self, name: str, factor: ca.SX | float | None = None) -> Columns:
         """q o exp(h x), x the unknown of the given name; or with another factor than h."""
         h = self.h if factor is None else factor
-        for i, n in enumerate(self.nodes):
+        return self.retract([h * x for x in self.get(name)])
+
+    def retract(self, d: Columns) -> Columns:
+        """q o exp(d), d any expressions of states and unknowns. A stage has one such configuration of its nodes besides q."""
+        for i, (n, d_i) in enumerate(zip(self.nodes, d, strict=True)):
             if i not in self.ends:
-                x = getattr(n, name)
-                self.ends[i] = Moved(n.group.symbol("z"), n.moved(h * x), x, h * n.group.T(h * x))
+                self.ends[i] = Moved(n.group.symbol("z"), n.moved(d_i), d_i, n.group.T(d_i))
         return [self.ends[i].symbol for i in range(len(self.nodes))]
 
     # Named quantities: derivatives are multiplied up over them, instead of taken through exp and log
@@ -142,12 +146,16 @@ class Elements:
         for i, end in self.ends.items():
             outer = self._along(f, q, i)
             if outer.nnz():
-                J += ca.mtimes(ca.mtimes(outer, end.variation), ca.jacobian(end.unknown, unknowns))
+                J += ca.mtimes(outer, ca.mtimes(end.variation, ca.jacobian(end.increment, unknowns)))
+        for n, turn in self.turns:
+            w = ca.SX.sym("w", n.group.dim)
+            outer = ca.mtimes(ca.jacobian(f, turn.symbol), ca.jacobian(n.group.rate(turn.symbol, w), w))
+            J += ca.mtimes(outer, ca.mtimes(turn.variation, ca.jacobian(turn.increment, unknowns)))
         return ca.sparsify(J)
 
     def resolve(self, expressions: list[ca.SX]) -> list[ca.SX]:
         """The expressions with all named quantities written out."""
-        for named in [*self.relations.values(), *self.ends.values()]:
+        for named in [*self.relations.values(), *self.ends.values(), *(turn for _, turn in self.turns)]:
             assert isinstance(named, Relation | Moved)
             expressions = ca.substitute(expressions, [named.symbol], [named.expression])
         return expressions
@@ -245,6 +253,17 @@ class Elements:
         """T^-T(d) y. Nothing to do where y is zero."""
         return [y_i if y_i.is_zero() else n.group.cotangent_inverse(d_i, y_i) for n, d_i, y_i in zip(self.nodes, d, y, strict=True)]
 
+    def transport(self, d: Columns, y: Columns) -> Columns:
+        """Ad(exp(-d))^T y: a momentum or force y at q o exp(d), as it is seen from q. Nothing to do where y is zero."""
+        out = []
+        for n, d_i, y_i in zip(self.nodes, d, y, strict=True):
+            if not y_i.is_zero():
+                z = n.group.symbol("g")
+                self.turns.append((n, Moved(z, n.group.exp(d_i), d_i, n.group.T(d_i))))
+                y_i = ca.mtimes(n.group.Ad(n.group.inverse(z)).T, y_i)
+            out.append(y_i)
+        return out
+
     def _zeros(self) -> Columns:
         return [ca.SX.zeros(n.group.dim) for n in self.nodes]
 
@@ -338,7 +357,8 @@ class Stage:
     2. ``start(n, h)`` and ``start_multipliers(m, h)``: the first guess, ``{name: column}`` (missing: zero);
     3. ``residual(e)``: what the elements contribute, ``{name: list of columns per node}`` and ``{name: column}`` for multipliers;
        ``node_residual(n, h)``: what a node contributes just once;
-    4. ``update(n, h)`` and ``update_multipliers(m, h)``: the states (and ``q``) after the stage, ``{name: column}``.
+    4. ``update(n, h)`` and ``update_multipliers(m, h)``: the states (and ``q``) after the stage, ``{name: column}``;
+    5. if it makes sense only for steps below a full turn, ``increment(n, h)``: d of q o exp(d). A run that turns further ends there.
     """
 
     unknowns: tuple[str, ...] = ("x",)
@@ -368,6 +388,9 @@ class Stage:
 
     def update_pfaffian(self, mu: MultiplierView, h: ca.SX) -> dict[str, ca.SX]:
         return {}
+
+    def increment(self, n: NodeView, h: ca.SX) -> ca.SX | None:
+        return None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,20 @@
 from kreisel.models.beams import bend, flying_spaghetti, roll_up
 from kreisel.models.disk import rolling_disk
 from kreisel.models.oscillator import oscillator
+from kreisel.models.rotations import intermediate_axis, symmetric_top
 from kreisel.models.shells import flying_plate, strip
 from kreisel.models.tops import extended_top, heavy_top
 
-__all__ = ["bend", "extended_top", "flying_plate", "flying_spaghetti", "heavy_top", "oscillator", "roll_up", "rolling_disk", "strip"]
+__all__ = [
+    "bend",
+    "extended_top",
+    "flying_plate",
+    "flying_spaghetti",
+    "heavy_top",
+    "intermediate_axis",
+    "oscillator",
+    "roll_up",
+    "rolling_disk",
+    "strip",
+    "symmetric_top",
+]

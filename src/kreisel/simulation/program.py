@@ -164,23 +164,28 @@ class Program:
                 where = np.asarray(plan.index(view.rows[:, i], view.columns[:, j]))
                 self._add(view, [R[live.tolist()], values], at, place, [place[view.rows[:, live]], where], [u.n, plan.waste])
         ranges.append(len(self.kernels.ops))
-        self._local(stage, u, at, place, predict=False)
+        guard = at + u.n + self.reserved
+        self.reserved += self._local(stage, u, at, place, predict=False, guard=guard)
         if remember:
             for view, *_ in made:
                 self._remember(view)
         ranges.append(len(self.kernels.ops))
-        return [u.n, at, int(is_linear), int(is_constant and is_linear), *ranges], plan
+        return [u.n, at, int(is_linear), int(is_constant and is_linear), *ranges, guard, at + u.n + self.reserved], plan
 
     def _add(self, view: PackView, outputs: list[ca.SX], at: int, place: Integers, targets: list[Integers], waste: list[int]) -> None:
         symbols, sources = view.inputs(outputs, at, place)
         self.kernels.add(symbols, outputs, sources, targets, waste)
 
-    def _local(self, stage: Stage, u: Unknowns, at: int, place: Integers, predict: bool) -> None:
-        """First guesses and updates: node by node, constraint by constraint."""
+    def _local(self, stage: Stage, u: Unknowns, at: int, place: Integers, predict: bool, guard: int = 0) -> int:
+        """First guesses and updates: node by node, constraint by constraint.
+
+        With an update, how far each node is from a full turn goes to S from ``guard`` on. -> how many such numbers there are.
+        """
+        guarded = 0
         system, layout, method = self.layout.system, self.layout, self.layout.method
         jobs: dict[Any, tuple[Any, list[tuple[dict[str, int], dict[str, int]]]]] = {}
         for i, node in enumerate(system.nodes):
-            jobs.setdefault(("node", node.signature()), (node, []))[1].append((layout.nodes[i], u.node[i]))
+            jobs.setdefault(("node", node.signature()), (node, []))[1].append((layout.nodes[i] | {"guard": guard + i}, u.node[i]))
         for kind, rows, places, unknown in (("lam", system.rows, layout.lam, u.lam), ("mu", system.pfaffian_rows, layout.mu, u.mu)):
             for k, n in enumerate(rows):
                 if n:
@@ -192,6 +197,10 @@ class Program:
                 names = {"q": what.group.n_params} | dict.fromkeys(method.states, what.group.dim)
                 unknown_names, size = stage.unknowns, what.group.dim
                 guess = self._guess(stage, view, h) if predict else stage.update(view, h)
+                increment = None if predict else stage.increment(view, h)
+                if increment is not None:
+                    guess = guess | {"guard": 2 * np.pi - what.group.turn(increment)}
+                    guarded = len(system.nodes)
             else:
                 states = method.lam_states if kind == "lam" else method.mu_states
                 unknown_names = stage.lam_unknowns if kind == "lam" else stage.mu_unknowns
@@ -222,6 +231,7 @@ class Program:
             symbols = ca.symvar(out)
             sources = columns_of([table[s.element_hash()] for s in symbols], len(instances))
             self.kernels.add(symbols, [out], sources, [np.concatenate(targets, axis=1)], [-1])
+        return guarded
 
     def _reserve(self, view: PackView, at: int) -> None:
         """Room in S for the arguments and values of forces that are no formulas, behind the unknowns of the stage."""

@@ -274,6 +274,8 @@ def explain(program: Program, memory: Memory, code: int, S: Array) -> tuple[Stat
 
         culprits = not_finite(program.layout, S)
         return Status.NOT_FINITE, f": {', '.join(culprits)}" if culprits else ""
+    if code == driver.TOO_FAR:
+        return Status.TOO_FAR, f" ('{program.layout.system.nodes[int(column)].name}')"
     return Status.NOT_CONVERGED, ""
 
 

@@ -159,10 +159,7 @@ class Solution:
     def velocity(self, name: str, frame: str = "own") -> Array:
         """Velocities of a body: ``"own"``, as the group has them; ``"body"`` or ``"space"``: angular and linear velocity in these axes,
         (n, 6)."""
-        i = self.system.number[self._node(name).name]
-        start = sum(n.group.dim for n in self.system.nodes[:i])
-        node = self.system.nodes[i]
-        v = self.v[:, start : start + node.group.dim]
+        node, v = self._node(name), self._part(name, self.v)
         if frame == "own":
             return v
         if frame not in ("body", "space"):
@@ -176,6 +173,16 @@ class Solution:
         if frame == "space":
             return np.concatenate([np.einsum("nij,nj->ni", A, omega), x_dot], axis=1)
         return np.concatenate([omega, np.einsum("nji,nj->ni", A, x_dot)], axis=1)
+
+    def acceleration(self, name: str) -> Array:
+        """Accelerations of a body, the derivatives of its velocities as the group has them, (n, dim)."""
+        return self._part(name, self.a)
+
+    def _part(self, name: str, rates: Array) -> Array:
+        """The columns of velocities or accelerations that belong to a body."""
+        node = self._node(name)
+        start = sum(n.group.dim for n in self.system.nodes[: self.system.number[name]])
+        return rates[:, start : start + node.group.dim]
 
     def beam(self, name: str) -> BeamMotion:
         """The motion of a beam: positions, frames, strains and section forces along it."""

@@ -14,6 +14,7 @@ class Status(Enum):
     NOT_CONVERGED = "Newton's method did not converge; try a smaller step, or halvings"
     SINGULAR = "the matrix of a step is singular: constraints are redundant or contradict each other"
     NOT_FINITE = "a force, potential or constraint gave nan or inf"
+    TOO_FAR = "a step turned a body by 2 pi or more; try a smaller step, or halvings"
     INTERRUPTED = "interrupted from the keyboard"
 
 

@@ -2,7 +2,19 @@
 
 from typing import Any
 
-from kreisel.studies import beam_statics, extended_top, flying_spaghetti, group_accuracy, heavy_top, roll_up, rolling_disk, shell
+from kreisel.studies import (
+    beam_statics,
+    extended_top,
+    flying_spaghetti,
+    group_accuracy,
+    heavy_top,
+    oscillators,
+    printed_tangents,
+    roll_up,
+    rolling_disk,
+    rotational_dynamics,
+    shell,
+)
 from kreisel.studies.base import STUDIES, Result, Study, find, study
 
 
@@ -26,9 +38,12 @@ __all__ = [
     "flying_spaghetti",
     "group_accuracy",
     "heavy_top",
+    "oscillators",
+    "printed_tangents",
     "reproduce",
     "roll_up",
     "rolling_disk",
+    "rotational_dynamics",
     "shell",
     "study",
 ]
