@@ -44,6 +44,10 @@ class Element:
     external = False
     pairs: tuple[tuple[int, int], ...] = ()
 
+    #: The name of the input ``u`` among its parameters, of an actuator; or the function of time that stands in for it.
+    control: str | None = None
+    history: Callable[[ca.SX], ca.SX] | None = None
+
     #: Whether the power is a loss of energy (counted as dissipated) rather than work.
     dissipative = False
 
@@ -54,6 +58,9 @@ class Element:
         self.memory: dict[str, Array] = {}
         if len(set(bodies)) < len(bodies) and not self.pairs:
             raise ValueError(f"'{name}' connects '{bodies[0]}' with itself")
+
+    def settle(self, mechanism: Any) -> None:
+        """Takes what it needs to know of the mechanism (where bodies are at the start, other joints), before that becomes a system."""
 
     def signature(self) -> Any:
         return type(self), tuple((k, np.shape(v)) for k, v in (self.parameters | self.memory).items())

@@ -33,10 +33,20 @@ class Frame:
         """The velocity of that point, in space axes."""
         return self.velocity + ca.mtimes(self.R, ca.cross(self.omega, r))
 
+    def fixed(self, at: ca.SX | ca.DM, axes: ca.SX | ca.DM) -> Frame:
+        """A frame fixed to the body: its origin, and its axes as columns, in body coordinates."""
+        turned = ca.mtimes(axes.T, self.omega)
+        return Frame(self.q, self.v, ca.mtimes(self.R, axes), self.point(at), turned, self.point_velocity(at))
+
     @property
     def space_omega(self) -> ca.SX:
         """The angular velocity in space axes."""
         return ca.mtimes(self.R, self.omega)
+
+    @property
+    def dual(self) -> ca.SX:
+        """The reciprocal axes R^-T: R itself, where R is a rotation (see :class:`DirectorFrame`)."""
+        return self.R
 
     @property
     def value(self) -> ca.SX:

@@ -12,7 +12,7 @@ from kreisel.groups.rigid import RigidMotions
 from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity, vector
-from kreisel.mechanics.joints import Spherical
+from kreisel.mechanics.joints import Joint, Spherical
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode, ScalarNode
 from kreisel.mechanics.section import Section
 from kreisel.mechanics.shell import Layer, Shell
@@ -175,6 +175,23 @@ class Mechanism:
                 return np.array(structure.poses[structure.points.index(name)])
         raise ValueError(f"{who} refers to '{name}', which is no body that can carry it")
 
+    def start(self, name: str) -> tuple[Array, Array] | None:
+        """Rotation matrix and position of a body, a point, the ground or a node of a beam at the start; None if there is none."""
+        if name == Ground.name:
+            return np.eye(3), np.zeros(3)
+        for node in self.nodes:
+            if isinstance(node, PointNode) and node.name == name:
+                return np.eye(3), node.q
+        try:
+            pose = self.pose(name)
+        except ValueError:
+            return None
+        return pose[:9].reshape(3, 3), pose[9:]
+
+    def is_point(self, name: str) -> bool:
+        """Whether this is a point, which has no axes."""
+        return any(isinstance(node, PointNode) and node.name == name for node in self.nodes)
+
     def joint(self, joint: Element) -> None:
         """Adds a joint or a constraint."""
         if joint.constraint is None and joint.pfaffian is None:
@@ -192,6 +209,8 @@ class Mechanism:
         ball
         joint to the ground (the joint then disappears)."""
         elements = list(self.elements)
+        for e in sorted(elements, key=lambda e: not isinstance(e, Joint)):  # joints first: others refer to them
+            e.settle(self)
         nodes: list[Node] = []
         for body in self.bodies.values():
             if coordinates in COORDINATES:

@@ -341,16 +341,18 @@ class Program:
         every: int = 0,
         records: Array | None = None,
         watched: bool = True,
+        inputs: Array | None = None,
     ) -> int:
-        """Steps begin to end, events ``watched`` or not. -> a code of the driver."""
+        """Steps begin to end, events ``watched`` or not; ``inputs``: values of the controls per step. -> a code of the driver."""
         m = memory
+        places = self.layout.inputs if inputs is not None else np.zeros(0, dtype=np.int64)
         watch = self.watch if watched else 0 * self.watch
         return int(
             driver.drive(
                 begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, self.stages, self.metas, self.tables,
                 m.values, m.work,
                 m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, watch,
-                m.stats, m.failure,
+                m.stats, m.failure, places, np.zeros((0, 0)) if inputs is None else inputs,
             )
         )  # fmt: skip
 

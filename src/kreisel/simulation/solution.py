@@ -15,6 +15,7 @@ from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
 from kreisel.mechanics.shell import Shell
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
+from kreisel.simulation.joints import JointMotion
 from kreisel.simulation.monitors import Monitors
 from kreisel.simulation.packs import COUNT, Layout, T
 from kreisel.simulation.status import Statistics, Status
@@ -58,6 +59,7 @@ class Solution:
         events: list[Event] | None = None,
         every: int = 1,
         beyond: Array | None = None,
+        inputs: Array | None = None,
     ) -> None:
         self.system: System = layout.system
         self.method: Method = layout.method
@@ -65,6 +67,8 @@ class Solution:
         self.events = events or []
         self._layout, self._records, self._every = layout, records, every
         self._beyond = records[:0] if beyond is None else beyond
+        #: Values of the inputs of actuators in the steps that led to the recorded times.
+        self._inputs = np.zeros((len(records), 0)) if inputs is None else inputs
 
     def __repr__(self) -> str:
         return f"<Solution: {len(self.t)} times to t = {self.t[-1]:.6g}, {self.method}: {self.message}>"
@@ -207,7 +211,18 @@ class Solution:
         for node, places in zip(self.system.nodes, self._layout.nodes, strict=True):
             S[:, places["v"] : places["v"] + node.group.dim] = self.v[:, at : at + node.group.dim]
             at += node.group.dim
+        S[:, self._layout.inputs] = self._inputs
         return S
+
+    @cached_property
+    def controls(self) -> dict[str, Array]:
+        """Inputs of actuators by name: those in force in the step that led to each time (at the start: in the first step)."""
+        values = dict(zip(self._layout.controls, self._inputs.T, strict=True))
+        return {name: values[name] for name in self.system.controls}
+
+    def joint(self, name: str, multipliers: str = "raw") -> JointMotion:
+        """The motion of a joint: its coordinates and rates, and the reactions, from the given kind of multipliers."""
+        return JointMotion.of(self, name, multipliers)
 
     @cached_property
     def kinetic_energy(self) -> Array:
@@ -240,8 +255,10 @@ class Solution:
         return self.energy + self.dissipated - self.work
 
     def _integral(self, name: str) -> Array:
-        power = self._monitors.total(name, self._seen)[:, 0]
-        return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * (power[1:] + power[:-1]) / 2)])
+        before = self._seen[:-1].copy()
+        before[:, self._layout.inputs] = self._inputs[1:]  # inputs are those of the step
+        power = self._monitors.total(name, before)[:, 0] + self._monitors.total(name, self._seen[1:])[:, 0]
+        return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * power / 2)])
 
     @cached_property
     def momentum(self) -> Array:
