@@ -22,7 +22,7 @@ from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import COUNT, Layout, T
 from kreisel.simulation.program import Memory, Program
 from kreisel.simulation.solution import Event, Solution, State
-from kreisel.simulation.status import InconsistentStart, Statistics, Status
+from kreisel.simulation.status import InconsistentStart, SingularStart, Statistics, Status
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def simulate(
     them. ``every``: record every k-th step. ``events``: what to look for. ``progress``: show a bar.
 
     A run always gives a solution: its ``status`` and ``message`` say how it ended, and it holds all accepted steps. What is wrong before
-    the first step is an error.
+    the first step is an error. Redundant constraints are named in the message and in ``stats``, and get multipliers of least norm.
 
     >>> import kreisel as kr
     >>> oscillator = kr.System(kr.R(1), mass=[[1.0]], potential=lambda q: q[0] ** 2 / 2, q=[1.0])
@@ -90,7 +90,6 @@ def simulate(
     >>> sol.success, float(sol.q[-1, 0].round(4))
     (True, 1.0)
     """
-    begun = time.perf_counter()
     method = RATTLie() if method is None else method
     newton = Newton() if newton is None else newton
     if not isinstance(system, System):
@@ -106,6 +105,45 @@ def simulate(
         )
     if reason:
         raise ValueError(f"{method} does not fit this system: {reason}")
+    given = until, step, method, newton, initial, acceleration, controls, project, every, tuple(events), solver, progress
+    singular: SingularStart | None = None
+    try:
+        solution = _simulate(system, *given)
+        if solution.status is not Status.SINGULAR:
+            return solution
+    except SingularStart as failure:
+        singular = failure
+    from kreisel.simulation.redundancy import reduce
+
+    layout = Layout(system, method)
+    S = layout.start()
+    _place_initial(layout, S, initial)
+    q = np.concatenate([S[p["q"] : p["q"] + n.group.n_params] for n, p in zip(system.nodes, layout.nodes, strict=True)])
+    reduced = reduce(system, q)
+    if reduced is not None:
+        return reduced.restore(_simulate(reduced.system, *given))
+    if singular is not None:
+        raise singular
+    return solution
+
+
+def _simulate(
+    system: System,
+    until: float,
+    step: float | ArrayLike,
+    method: Method,
+    newton: Newton,
+    initial: Any,
+    acceleration: Any,
+    controls: Any,
+    project: bool,
+    every: int,
+    events: tuple[When, ...],
+    solver: str,
+    progress: bool,
+) -> Solution:
+    """With constraints that are independent of each other."""
+    begun = time.perf_counter()
     outer, ts_outer = steps_of(until, step)
     if method.variable_steps is False and np.ptp(outer) > 1e-12 * outer.max():
         raise ValueError(f"{method} needs constant steps")
@@ -270,7 +308,8 @@ def _solve(layout: Layout, stages: Any, S: Array, what: str) -> Array:
     )
     if code != driver.DONE:
         status, culprit = explain(program, memory, code, S)
-        raise InconsistentStart(f"cannot {what}: {status.value}{culprit}")
+        kind = SingularStart if code == driver.SINGULAR else InconsistentStart
+        raise kind(f"cannot {what}: {status.value}{culprit}")
     return full[: len(S)]
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.groups import S3, SO3, convert
+from kreisel.mechanics.actuators import OnJoint
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode
@@ -243,7 +244,7 @@ def _equivalent(mass: float, J: Array) -> Shape:
 
 def _link(e: Element, poses: dict[str, Any]) -> dict[str, Any] | None:
     """A joint or spring between points of two bodies, if both are shown."""
-    if not {"at_a", "at_b"} <= e.parameters.keys() or not {*e.bodies} <= {Ground.name, *poses}:
+    if isinstance(e, OnJoint) or not {"at_a", "at_b"} <= e.parameters.keys() or not {*e.bodies} <= {Ground.name, *poses}:
         return None
     (a, b), at = e.bodies, e.parameters
     return {"kind": "spring" if e.constraint is None else "joint", "ends": [_end(a, at["at_a"]), _end(b, at["at_b"])]}
