@@ -53,9 +53,10 @@ from kreisel.mechanics import (
     Universal,
     arc,
     helix,
+    natural,
     straight,
 )
-from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, Midpoint, RATTLie, SHAKELie
+from kreisel.methods import BEM, BLieDF, Composition, GeneralizedAlpha, Midpoint, RATTLie, SHAKELie
 
 if TYPE_CHECKING:
     from kreisel import view
@@ -113,6 +114,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "BEM",
     "S3",
     "S3R3",
     "SE3",
@@ -183,6 +185,7 @@ __all__ = [
     "load",
     "models",
     "modes",
+    "natural",
     "random_steps",
     "simulate",
     "straight",

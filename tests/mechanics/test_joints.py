@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 import kreisel as kr
 
-COORDINATES = ["S3xR3", "SE3", "S3R3", "UDQ"]
+COORDINATES = ["S3xR3", "SE3", "S3R3", "UDQ", "directors"]
 GRAVITY = (0.0, 0.0, -9.81)
 
 

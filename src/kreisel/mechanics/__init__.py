@@ -1,5 +1,6 @@
 """Bodies, joints and forces, described once and realised in any coordinates."""
 
+from kreisel.mechanics import natural
 from kreisel.mechanics.actuators import Gear, PrescribedJoint, Thrust, Torque
 from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.blackbox import BlackBox
@@ -69,5 +70,6 @@ __all__ = [
     "Universal",
     "arc",
     "helix",
+    "natural",
     "straight",
 ]

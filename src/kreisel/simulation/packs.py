@@ -164,7 +164,7 @@ class PackView:
         mu = self._multipliers(
             stage.mu_unknowns, method.mu_states, mu_at, elements, members, "pfaffian_rows", layout.mu, u.mu, unknown_symbols
         )
-        self.elements = Elements(nodes, members, self.h, self.t, lam, mu)
+        self.elements = Elements(nodes, members, self.h, self.t, lam, mu, method.covariant_inputs)
         self.unknown_symbols = ca.vertcat(ca.SX(0, 1), *unknown_symbols)
         self.columns = columns_of([self.unknown[s.element_hash()] for s in ca.vertsplit(self.unknown_symbols)], count)
         self._equations(stage, u, node_index, elements, members)

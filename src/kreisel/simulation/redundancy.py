@@ -9,9 +9,8 @@ is redundant.) Afterwards all rows get multipliers again: of those with the same
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,7 +170,7 @@ def reduce(system: System, q: Array) -> Reduced | None:
     for row in np.setdiff1d(np.arange(len(best)), kept):
         k, i, kind = matrix.rows[row]
         dropped.setdefault(k, []).append((i, kind))
-    elements = [_without(e, dropped.get(k, [])) for k, e in enumerate(system.elements)]
+    elements = [e.without(dropped.get(k, [])) for k, e in enumerate(system.elements)]
     names = tuple(f"{len(rows)} of '{system.elements[k].name}'" for k, rows in dropped.items())
     return Reduced(system, System.of(system.nodes, elements, system.structures), matrix, kept, names)
 
@@ -184,24 +183,3 @@ def _scaled(G: Array) -> Array:
 def _rank(G: Array) -> int:
     values = np.linalg.svd(G, compute_uv=False)
     return int(np.sum(values > DEPENDENT * values.max(initial=0.0)))
-
-
-def _without(e: Any, dropped: list[tuple[int, str]]) -> Any:
-    """The element without some rows of its constraints."""
-    if not dropped:
-        return e
-    new = copy(e)
-    signature = e.signature()
-    for kind in ("constraint", "pfaffian"):
-        rows = {i for i, which in dropped if which == kind}
-        formula = getattr(e, kind)
-        if rows:
-            new_formula = lambda p, t, *seen, formula=formula, rows=rows: _others(formula(p, t, *seen), rows)
-            setattr(new, kind, new_formula)
-    new.signature = lambda: (signature, tuple(dropped))
-    return new
-
-
-def _others(column: Any, rows: set[int]) -> Any:
-    keep = [i for i in range(column.numel()) if i not in rows]
-    return column[keep] if keep else column[:0]

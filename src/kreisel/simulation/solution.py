@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import S3, SO3, R, convert, convert_velocity
 from kreisel.mechanics.beam import Beam
+from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
 from kreisel.mechanics.shell import Shell
 from kreisel.mechanics.system import System
@@ -143,6 +144,8 @@ class Solution:
             return np.asarray(SO3.matrix(convert(q, node.group, SO3)))
         if isinstance(node, RigidNode):
             return np.asarray(convert(q, node.group, SO3 * R(3))[:, :9].reshape(-1, 3, 3))
+        if isinstance(node, NaturalNode):
+            return node.pose(q)[0]
         raise TypeError(f"'{name}' has no rotation")
 
     def rotation_vector(self, name: str) -> Array:
@@ -156,6 +159,8 @@ class Solution:
             return np.asarray(convert(q, node.group, SO3 * R(3))[:, 9:])
         if isinstance(node, PivotNode):
             return np.asarray(node.pivot + self.rotation(name) @ node.arm)
+        if isinstance(node, NaturalNode):
+            return node.pose(q)[1]
         if isinstance(node, PointNode):
             return q
         raise TypeError(f"'{name}' has no position")
@@ -172,7 +177,10 @@ class Solution:
         if frame not in ("body", "space"):
             raise ValueError(f"frame must be 'own', 'body' or 'space', got {frame!r}")
         A = self.rotation(name)
-        if isinstance(node, PivotNode):
+        if isinstance(node, NaturalNode):
+            direct = node.twist(self.configuration(name), v)
+            direct[:, :3] = np.einsum("nji,nj->ni", A, direct[:, :3])
+        elif isinstance(node, PivotNode):
             direct = np.concatenate([v, np.einsum("nij,nj->ni", A, np.cross(v, node.arm))], axis=1)
         else:
             direct = convert_velocity(self.configuration(name), v, node.group, (SO3 if node.group.n_params > 8 else S3) * R(3))
@@ -241,12 +249,13 @@ class Solution:
 
     @cached_property
     def work(self) -> Array:
-        """Work that loads have done since the start, by the trapezoidal rule over the recorded times."""
+        """Work that loads and actuators have done since the start: as the method has it (BEM, if every step is recorded), else by the
+        trapezoidal rule over the recorded times."""
         return self._integral("work")
 
     @cached_property
     def dissipated(self) -> Array:
-        """Energy lost to friction since the start, by the trapezoidal rule over the recorded times."""
+        """Energy lost to friction since the start; like :attr:`work`."""
         return -self._integral("loss")
 
     @property
@@ -255,10 +264,19 @@ class Solution:
         return self.energy + self.dissipated - self.work
 
     def _integral(self, name: str) -> Array:
+        if self._exact_work:
+            middle = (self._seen[:-1] + self._seen[1:]) / 2
+            middle[:, self._layout.inputs] = self._inputs[1:]
+            return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * self._monitors.total(name, middle)[:, 0])])
         before = self._seen[:-1].copy()
         before[:, self._layout.inputs] = self._inputs[1:]  # inputs are those of the step
         power = self._monitors.total(name, before)[:, 0] + self._monitors.total(name, self._seen[1:])[:, 0]
         return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * power / 2)])
+
+    @property
+    def _exact_work(self) -> bool:
+        """Whether the work of each step is known: of a method that has a rule for it, if every step is on record."""
+        return self.method.midpoint_work and self._every == 1 and len(self.method.substeps()) == 1
 
     @cached_property
     def momentum(self) -> Array:

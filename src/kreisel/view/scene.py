@@ -24,6 +24,7 @@ from kreisel.groups import S3, SO3, convert
 from kreisel.mechanics.actuators import OnJoint
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity
+from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode
 
 if TYPE_CHECKING:
@@ -217,6 +218,9 @@ def _shape(sol: Solution, node: Node) -> Shape:
             M = np.triu(M) + np.triu(M, 1).T
             if isinstance(node, RigidNode):
                 return _equivalent(M[3, 3], M[:3, :3])
+            if isinstance(node, NaturalNode) and not node.plane:
+                E = M[3::3, 3::3]
+                return _equivalent(M[0, 0], np.trace(E) * np.eye(3) - E)
             if isinstance(node, PivotNode):
                 return _equivalent(node.mass, M - node.mass * (node.arm @ node.arm * np.eye(3) - np.outer(node.arm, node.arm)))
     return Shape("axes", np.zeros(3), np.eye(3))
