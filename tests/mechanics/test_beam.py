@@ -236,32 +236,48 @@ def test_a_pinned_end_stays_and_turns():
     assert x[-1, -1, 2] > 0.01
 
 
+def with_tip(group, tie):
+    """A cantilever with a body at its end: a part of it (None), or tied to it by a joint."""
+    m = kr.Mechanism(gravity=(0, 0, -9.81))
+    tip = m.body("tip", 3.0, (0.1, 0.2, 0.15), position=(2.1, -0.2, 0.1))
+    beam = m.beam("rod", 2.0, 4, SOFT, curve=kr.straight(direction=(1, 0, 0)), start="clamped", end="free" if tie else tip)
+    if tie:
+        m.joint(tie(beam.end, tip))
+    sol = kr.simulate(m.system(group), until=0.2, step=1e-3)
+    assert sol.success, sol.message
+    return sol
+
+
 @pytest.mark.parametrize("group", ["S3R3", "SE3"])
 def test_a_beam_that_is_part_of_a_body_moves_as_one_tied_to_it(group):
-    """The tip body carries the last node: the same motion as with six constraints between them."""
+    """The tip body carries the last node: the same motion as with a rigid joint between them."""
+    part, tied = (with_tip(group, tie) for tie in (None, lambda a, b: kr.Fixed(a, b)))
+    np.testing.assert_allclose(part.position("tip"), tied.position("tip"), atol=1e-9)
+    np.testing.assert_allclose(part.beam("rod").position(), tied.beam("rod").position(), atol=1e-9)
+    np.testing.assert_allclose(part.energy, tied.energy, atol=1e-9)
 
-    def tied(t, node, body):
-        d = ca.mtimes(node.R.T, body.point(ca.DM([0.0, 0.1, -0.2])) - node.x)
-        turn = ca.mtimes(node.R.T, body.R)
-        return ca.vertcat(d, turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1])
 
-    ends, energies = [], []
-    for welded in (True, False):
-        m = kr.Mechanism(gravity=(0, 0, -9.81))
-        tip = m.body("tip", 3.0, (0.1, 0.2, 0.15), position=(2.0, -0.2, -0.1), rotation=kr.straight((0, 0, 0), (1, 0, 0)).rotation)
-        # The tip's own axes are those of the section: (0, 0.1, -0.2) in them is the end of the beam.
-        curve = kr.straight((0, 0, 0), (1, 0, 0))
-        at = np.array(curve.rotation @ [0.0, 0.1, -0.2])
-        m.bodies["tip"].position = np.array([2.0, 0, 0]) - at
-        beam = m.beam("rod", 2.0, 4, SOFT, curve=curve, start="clamped", end=tip if welded else "free")
-        if not welded:
-            m.joint(kr.Constraint("tie", beam.end, "tip", tied))
-        sol = kr.simulate(m.system(group), until=0.5, step=1e-3)
-        assert sol.success
-        ends.append(np.concatenate([sol.position("tip"), sol.beam("rod").position()[:, -1]], axis=1))
-        energies.append(sol.energy)
-    np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
-    np.testing.assert_allclose(energies[0], energies[1], atol=1e-9)
+@pytest.mark.parametrize(
+    ("joint", "kept"),
+    [
+        (lambda a, b: kr.Spherical(a, b, at=(2, 0, 0), name="tie"), "place"),
+        (lambda a, b: kr.Revolute(a, b, at=(2, 0, 0), axis=(0, 1, 0), name="tie"), "place"),
+        (lambda a, b: kr.Universal(a, b, at=(2, 0, 0), axis=(0, 1, 0), second=(0, 0, 1), name="tie"), "place"),
+        (lambda a, b: kr.Prismatic(a, b, at=(2, 0, 0), axis=(1, 0, 1), name="tie"), "turn"),
+    ],
+)
+def test_joints_tie_bodies_to_beams(joint, kept):
+    """Ball joints, hinges and crosses keep the end of the beam at its place in the body, sliders keep the angle between them."""
+    sol = with_tip("S3R3", joint)
+    R, x = sol.rotation("tip"), sol.position("tip")
+    end, frame = sol.position("rod[4]"), sol.rotation("rod[4]")
+    if kept == "place":
+        np.testing.assert_allclose(np.einsum("nji,nj->ni", R, end - x), np.tile([-0.1, 0.2, -0.1], (len(x), 1)), atol=1e-12)
+    else:
+        turn = np.einsum("nji,njk->nik", frame, R)
+        np.testing.assert_allclose(turn, np.broadcast_to(turn[0], turn.shape), atol=1e-12)
+        assert np.ptp(np.linalg.norm(end - x, axis=1)) > 1e-3
+    assert np.abs(sol.energy - sol.energy[0]).max() < 1e-3 * np.abs(sol.potential_energy).max()
 
 
 def test_beams_of_a_net_share_their_nodes():

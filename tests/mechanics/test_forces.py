@@ -196,7 +196,7 @@ def test_action_is_reaction(name, coordinates):
     """Between bodies: no net force, no net moment. (A damper in all directions has a moment when its ends are apart.)"""
     mechanism = free_pair(None if name == "joint" else FORCES[name][0])
     if name == "joint":
-        mechanism.joint(kr.Spherical("a", "b", P, Q))
+        mechanism.joint(kr.Spherical("a", "b", at_a=P, at_b=Q))
     system = mechanism.system(coordinates)
     for seed in range(3):
         bodies = generalised_force(system, "constraint" if name == "joint" else "force", seed)

@@ -132,17 +132,6 @@ def test_the_last_good_state_can_be_the_next_start():
 # Constraints
 
 
-@pytest.mark.parametrize("coordinates", ["SO3xR3", "S3R3"])
-@pytest.mark.parametrize("method", METHODS, ids=repr)
-def test_two_identical_joints(method, coordinates):
-    m = kr.Mechanism(gravity=(0, 0, -9.81))
-    m.body("bob", 1.0, (0.1, 0.1, 0.1), position=(1, 0, 0))
-    for name in ("hinge", "other hinge"):
-        m.joint(kr.Spherical("ground", "bob", at_b=(-1, 0, 0), name=name))
-    with pytest.raises(kr.InconsistentStart, match=r"singular: constraints are redundant.*\(at '(other )?hinge'\)"):
-        kr.simulate(m.system(coordinates), until=1, step=0.01, method=method)
-
-
 def test_constraints_that_become_redundant_on_the_way():
     """A point held by a line and a circle that touch only later: at t = 1 the gradients are parallel."""
     m = kr.Mechanism()

@@ -97,13 +97,15 @@ def drive(
     watch: Any,
     stats: Any,
     failure: Any,
+    input_places: Any,
+    inputs: Any,
 ) -> int:
     """Steps begin to end of the sequence (hs, ts). -> how it ended; on failure S holds the last good state, ``failure`` step, stage,
     column.
 
     ``tolerances``: rows atol, rtol per unknown. ``have``: per stage, whether ``work`` holds a factorisation. ``watch``: operations first
     to last that evaluate event functions, first place of their values in S, and their number; the run stops after a step in which one
-    changes its sign.
+    changes its sign. ``inputs``: values of the controls per step, for the given places in S.
     """
     mode, max_iterations, rms, slow = int(options[MODE]), int(options[MAX_ITERATIONS]), options[USE_RMS] > 0, options[SLOW]
     inexact, floor, stall = options[INEXACT] > 0, options[FLOOR], options[STALL]
@@ -115,6 +117,8 @@ def drive(
         S[0], S[1] = h, ts[step]
         for i in range(n_state):
             backup[i] = S[i]
+        for i in range(input_places.size):
+            S[input_places[i]] = inputs[step, i]
         S[2] = 0.0  # counts the iterations of the step
         if events:
             apply(ops, watch[0], watch[1], S, gather, scatter, x, y, S, S, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +33,8 @@ class Element:
     like those), and
        ``remember(p, t, *frames)``: the new values after an accepted step, ``{name: column}``.
 
+       A potential may be written in two parts, ``measures(p, t, *frames)``, quadratic in points and axes, and ``stored(p, measures)``,
+       the energy by these: energy-momentum schemes then keep what the measures are indifferent to;
     5. if it depends on nothing but how some of its bodies move relative to each other, list those as ``pairs`` of places in ``bodies``:
        every hook then gets one :class:`Relative` per pair instead of one frame per body. Derivatives become half as long. What is
        compared need not be the bodies' own frames: a parameter ``offset0``, ``offset1``, ... (with the number of the place in ``bodies``)
@@ -44,6 +47,10 @@ class Element:
     external = False
     pairs: tuple[tuple[int, int], ...] = ()
 
+    #: The name of the input ``u`` among its parameters, of an actuator; or the function of time that stands in for it.
+    control: str | None = None
+    history: Callable[[ca.SX], ca.SX] | None = None
+
     #: Whether the power is a loss of energy (counted as dissipated) rather than work.
     dissipative = False
 
@@ -55,20 +62,43 @@ class Element:
         if len(set(bodies)) < len(bodies) and not self.pairs:
             raise ValueError(f"'{name}' connects '{bodies[0]}' with itself")
 
+    def settle(self, mechanism: Any) -> None:
+        """Takes what it needs to know of the mechanism (where bodies are at the start, other joints), before that becomes a system."""
+
     def signature(self) -> Any:
         return type(self), tuple((k, np.shape(v)) for k, v in (self.parameters | self.memory).items())
+
+    def without(self, dropped: list[tuple[int, str]]) -> Element:
+        """The element without some rows, (number, "constraint" or "pfaffian")."""
+        if not dropped:
+            return self
+        new, signature = copy(self), self.signature()
+        for kind in ("constraint", "pfaffian"):
+            rows, formula = {i for i, which in dropped if which == kind}, getattr(self, kind)
+            if rows:
+                setattr(new, kind, lambda p, t, *seen, formula=formula, rows=rows: _others(ca.SX(formula(p, t, *seen)), rows))
+        new.signature = lambda: (signature, tuple(dropped))  # type: ignore[method-assign]
+        return new
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} '{self.name}'"
 
     potential: Callable[..., ca.SX] | None = None
     power: Callable[[SimpleNamespace, ca.SX, list[Any], list[Any]], ca.SX] | None = None
+    #: What the potential depends on, quadratic in points and axes, (p, t, *frames) -> column, and the energy by these, (p, column).
+    measures: Callable[..., ca.SX] | None = None
+    stored: Callable[..., ca.SX] | None = None
     constraint: Callable[..., ca.SX] | None = None
     pfaffian: Callable[..., ca.SX] | None = None
     mass: Callable[..., ca.SX] | None = None
     remember: Callable[..., dict[str, ca.SX]] | None = None
     #: (n_params, dim) -> address of machine code for a force that is no formula; see BlackBox.
     routine: Callable[[int, int], int] | None = None
+
+
+def _others(column: ca.SX, rows: set[int]) -> ca.SX:
+    keep = [i for i in range(column.numel()) if i not in rows]
+    return column[keep] if keep else ca.SX(0, 1)
 
 
 class Inertia(Element):

@@ -97,9 +97,14 @@ class Spring(Element):
     def signature(self) -> Any:
         return super().signature(), self.linear
 
-    def potential(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
-        d2 = ca.sumsqr(b.point(p.at_b) - a.point(p.at_a))
+    def measures(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
+        return ca.sumsqr(b.point(p.at_b) - a.point(p.at_a))
+
+    def stored(self, p: SimpleNamespace, d2: ca.SX) -> ca.SX:
         return p.stiffness / 2 * (d2 if self.linear else (ca.sqrt(d2) - p.length) ** 2)
+
+    def potential(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
+        return self.stored(p, self.measures(p, t, a, b))
 
 
 class Damper(Element):
@@ -170,12 +175,16 @@ class TorsionSpring(Element):
 
     dissipative = True
 
-    def angle(self, p: SimpleNamespace, a: Frame, b: Frame) -> ca.SX:
+    def measures(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
+        """Cosine and sine of the angle, times the length of the projection."""
         turned = ca.mtimes(a.R.T, ca.mtimes(b.R, p.first))
-        return ca.atan2(ca.dot(p.second, turned), ca.dot(p.first, turned))
+        return ca.vertcat(ca.dot(p.first, turned), ca.dot(p.second, turned))
+
+    def stored(self, p: SimpleNamespace, y: ca.SX) -> ca.SX:
+        return p.stiffness / 2 * ca.atan2(y[1], y[0]) ** 2
 
     def potential(self, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
-        return p.stiffness / 2 * self.angle(p, a, b) ** 2
+        return self.stored(p, self.measures(p, t, a, b))
 
     def _damping(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
         def rate(a: Frame, b: Frame) -> ca.SX:

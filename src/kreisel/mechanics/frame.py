@@ -33,10 +33,20 @@ class Frame:
         """The velocity of that point, in space axes."""
         return self.velocity + ca.mtimes(self.R, ca.cross(self.omega, r))
 
+    def fixed(self, at: ca.SX | ca.DM, axes: ca.SX | ca.DM) -> Frame:
+        """A frame fixed to the body: its origin, and its axes as columns, in body coordinates."""
+        turned = ca.mtimes(axes.T, self.omega)
+        return Frame(self.q, self.v, ca.mtimes(self.R, axes), self.point(at), turned, self.point_velocity(at))
+
     @property
     def space_omega(self) -> ca.SX:
         """The angular velocity in space axes."""
         return ca.mtimes(self.R, self.omega)
+
+    @property
+    def dual(self) -> ca.SX:
+        """The reciprocal axes R^-T: R itself, where R is a rotation (see :class:`DirectorFrame`)."""
+        return self.R
 
     @property
     def value(self) -> ca.SX:
@@ -47,6 +57,51 @@ class Frame:
     def rate(self) -> ca.SX:
         """The first velocity, of a scalar."""
         return self.v[0]
+
+    def covariant(self) -> Frame:
+        """The same with the axes in place of the reciprocal ones: no difference, where R is a rotation."""
+        return self
+
+
+@dataclass(frozen=True)
+class DirectorFrame(Frame):
+    r"""The frame of a body given by three directors, the columns of R, which in the middle of a step are not quite orthonormal.
+
+    Points move as :math:`\dot x + \dot R r`. The angular velocity is :math:`\omega = \frac12\sum d^i\times\dot d_i` with the reciprocal
+    directors :math:`[d^1, d^2, d^3] = R^{-T}`: only then does a torque change the angular momentum of the step by just itself (Siebert,
+    (4.28)-(4.34)). ``rates``: the derivative of R; ``reciprocal``: R^-T.
+    """
+
+    rates: ca.SX
+    reciprocal: ca.SX
+
+    @classmethod
+    def of(cls, q: ca.SX, v: ca.SX, R: ca.SX, x: ca.SX, rates: ca.SX, velocity: ca.SX, reciprocal: ca.SX | None = None) -> DirectorFrame:
+        """From directors, their rates, centre and velocity."""
+        if reciprocal is None:
+            d = ca.horzsplit(R)
+            across = [ca.cross(d[1], d[2]), ca.cross(d[2], d[0]), ca.cross(d[0], d[1])]
+            reciprocal = ca.horzcat(*across) / ca.dot(d[0], across[0])
+        omega = sum((ca.cross(reciprocal[:, i], rates[:, i]) for i in range(3)), start=ca.SX.zeros(3)) / 2
+        return cls(q, v, R, x, ca.mtimes(R.T, omega), velocity, rates, reciprocal)
+
+    def point_velocity(self, r: ca.SX | ca.DM) -> ca.SX:
+        return self.velocity + ca.mtimes(self.rates, r)
+
+    def fixed(self, at: ca.SX | ca.DM, axes: ca.SX | ca.DM) -> Frame:
+        R, rates, reciprocal = (ca.mtimes(X, axes) for X in (self.R, self.rates, self.reciprocal))
+        return DirectorFrame.of(self.q, self.v, R, self.point(at), rates, self.point_velocity(at), reciprocal)
+
+    @property
+    def space_omega(self) -> ca.SX:
+        return sum((ca.cross(self.reciprocal[:, i], self.rates[:, i]) for i in range(3)), start=ca.SX.zeros(3)) / 2
+
+    @property
+    def dual(self) -> ca.SX:
+        return self.reciprocal
+
+    def covariant(self) -> Frame:
+        return DirectorFrame.of(self.q, self.v, self.R, self.x, self.rates, self.velocity, self.R)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -12,8 +14,9 @@ from kreisel.groups.rigid import RigidMotions
 from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity, vector
-from kreisel.mechanics.joints import Spherical
-from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode, ScalarNode
+from kreisel.mechanics.joints import Joint, Spherical
+from kreisel.mechanics.natural import NaturalNode, Orthonormal
+from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode, ScalarNode, seen_by
 from kreisel.mechanics.section import Section
 from kreisel.mechanics.shell import Layer, Shell
 from kreisel.mechanics.structure import Structure
@@ -25,6 +28,8 @@ Array = NDArray[np.float64]
 COORDINATES: dict[str, Group] = {"SO3xR3": SO3 * R(3), "S3xR3": S3 * R(3), "SE3": SE3, "S3R3": S3R3, "UDQ": UDQ}
 #: Coordinates of bodies that turn about a fixed point.
 PIVOT_COORDINATES: dict[str, Group] = {"SO3": SO3, "S3": S3}
+#: Natural coordinates.
+NATURAL_COORDINATES = ("directors",)
 
 
 class Body:
@@ -60,6 +65,9 @@ class Body:
 class Mechanism:
     """Bodies, points and scalars, tied by joints and moved by forces. SI units; body frames at the centres of mass.
 
+    ``plane=True``: everything moves in the plane of the first two axes. Bodies then have one moment of inertia, positions and velocities of
+    two numbers, an angle for the rotation and one for the angular velocity; in directors they have six coordinates instead of twelve.
+
     >>> m = Mechanism(gravity=(0, 0, -9.81))
     >>> arm = m.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.01), position=(0, 0.5, 0))
     >>> m.joint(Spherical("ground", "arm", at_b=(0, -0.5, 0)))
@@ -69,8 +77,9 @@ class Mechanism:
 
     ground = Ground.name
 
-    def __init__(self, gravity: ArrayLike = (0, 0, 0)) -> None:
-        self.gravity = vector(gravity, "gravity")
+    def __init__(self, gravity: ArrayLike = (0, 0, 0), plane: bool = False) -> None:
+        self.plane = plane
+        self.gravity = vector(self._in_space(gravity), "gravity")
         self.bodies: dict[str, Body] = {}
         self.nodes: list[Node] = []  # points and scalars
         self.elements: list[Element] = []
@@ -93,10 +102,23 @@ class Mechanism:
         axes.
         """
         self._new(name)
+        if self.plane:
+            position, velocity = self._in_space(position), self._in_space(velocity)
+            inertia, rotation, omega = _planar(name, inertia, rotation, omega)
         self.bodies[name] = Body(name, mass, inertia, position, rotation, omega, velocity)
         if np.any(self.gravity):
             self.elements.append(Gravity(name, mass, self.gravity))
         return name
+
+    def _in_space(self, a: ArrayLike) -> ArrayLike:
+        """Two numbers of the plane, as three."""
+        x = np.asarray(a, dtype=float)
+        if not self.plane:
+            return a
+        x = np.append(x, 0.0) if x.shape == (2,) else x
+        if x.shape == (3,) and x[2] != 0:
+            raise ValueError(f"the mechanism is planar: {a!r} leads out of the plane")
+        return x
 
     def point(self, name: str, mass: float, position: ArrayLike = (0, 0, 0), velocity: ArrayLike = (0, 0, 0)) -> str:
         """A point mass; returns its name."""
@@ -175,6 +197,23 @@ class Mechanism:
                 return np.array(structure.poses[structure.points.index(name)])
         raise ValueError(f"{who} refers to '{name}', which is no body that can carry it")
 
+    def start(self, name: str) -> tuple[Array, Array] | None:
+        """Rotation matrix and position of a body, a point, the ground or a node of a beam at the start; None if there is none."""
+        if name == Ground.name:
+            return np.eye(3), np.zeros(3)
+        for node in self.nodes:
+            if isinstance(node, PointNode) and node.name == name:
+                return np.eye(3), node.q
+        try:
+            pose = self.pose(name)
+        except ValueError:
+            return None
+        return pose[:9].reshape(3, 3), pose[9:]
+
+    def is_point(self, name: str) -> bool:
+        """Whether this is a point, which has no axes."""
+        return any(isinstance(node, PointNode) and node.name == name for node in self.nodes)
+
     def joint(self, joint: Element) -> None:
         """Adds a joint or a constraint."""
         if joint.constraint is None and joint.pfaffian is None:
@@ -188,10 +227,12 @@ class Mechanism:
         self.elements.append(force)
 
     def system(self, coordinates: str = "S3R3") -> System:
-        """The mechanism in the given coordinates: "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ", or "SO3" and "S3" if every body is held by a
-        ball
-        joint to the ground (the joint then disappears)."""
+        """The mechanism in the given coordinates: "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ"; "directors", the natural coordinates (twelve
+        numbers per body, in the plane six); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then
+        disappears)."""
         elements = list(self.elements)
+        for e in sorted(elements, key=lambda e: not isinstance(e, Joint)):  # joints first: others refer to them
+            e.settle(self)
         nodes: list[Node] = []
         for body in self.bodies.values():
             if coordinates in COORDINATES:
@@ -200,8 +241,12 @@ class Mechanism:
                 pivot = self._pivot(body)
                 elements.remove(pivot)
                 node = PivotNode(body.name, PIVOT_COORDINATES[coordinates], pivot.parameters["at_a"], -pivot.parameters["at_b"])
+            elif coordinates in NATURAL_COORDINATES:
+                node = NaturalNode(body.name, self.plane)
+                elements.append(Orthonormal(body.name, self.plane))
             else:
-                raise ValueError(f"coordinates must be one of {', '.join([*COORDINATES, *PIVOT_COORDINATES])}, got '{coordinates}'")
+                known = ", ".join([*COORDINATES, *PIVOT_COORDINATES, *NATURAL_COORDINATES])
+                raise ValueError(f"coordinates must be one of {known}, got '{coordinates}'")
             node.q, node.v = node.place(body.rotation, body.position, body.omega, body.velocity)
             nodes.append(node)
             elements.append(Inertia(f"inertia of {body.name}", body.name, node.mass_matrix(body.mass, body.inertia)))
@@ -218,6 +263,8 @@ class Mechanism:
                 owner = self.structures.get(other.split("[")[0])
                 if other not in everything and owner is not None:
                     raise ValueError(f"'{e.name}' refers to '{other}', but {owner.missing(other)}")
+        if self.plane and coordinates in NATURAL_COORDINATES:
+            elements = [_in_plane(e, everything) for e in elements]
         return System.of(list(everything.values()), elements, realised)
 
     def _pivot(self, body: Body) -> Spherical:
@@ -245,3 +292,42 @@ def _inertia(name: str, inertia: ArrayLike) -> Array:
             f"body '{name}': no body has the principal moments {a:.6g}, {b:.6g}, {c:.6g}: the sum of two must not be less than the third"
         )
     return J
+
+
+def _planar(name: str, inertia: ArrayLike, rotation: ArrayLike | None, omega: ArrayLike) -> tuple[Array, Array, Array]:
+    """Inertia tensor, rotation matrix and angular velocity of a planar body, as a plate."""
+    J, W = np.asarray(inertia, dtype=float), np.asarray(omega, dtype=float)
+    angle = np.asarray(0.0 if rotation is None else rotation, dtype=float)
+    if J.shape != () or angle.shape != () or W.shape not in ((), (3,)) or (W.shape == (3,) and np.any(W)):
+        raise ValueError(f"body '{name}': in the plane, inertia, rotation and omega are one number each")
+    c, s = np.cos(angle), np.sin(angle)
+    return (
+        np.array([J / 2, J / 2, J]),
+        np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]),
+        np.array([0, 0, float(W)]) if W.shape == () else np.zeros(3),
+    )
+
+
+def _in_plane(e: Element, nodes: dict[str, Node]) -> Element:
+    """The element without the rows of its constraints that hold by themselves in the plane."""
+    on = [None if body == Ground.name else nodes.get(body) for body in e.bodies]
+    if (e.constraint is None and e.pfaffian is None) or any(n is None and b != Ground.name for n, b in zip(on, e.bodies, strict=True)):
+        return e
+    p = SimpleNamespace(
+        **{k: ca.SX(np.ravel(a)) for k, a in e.parameters.items()}, **{k: ca.SX.sym(k, np.size(a)) for k, a in e.memory.items()}
+    )
+    q = [ca.SX(0, 1) if n is None else n.group.symbol("q") for n in on]
+    v = [ca.SX(0, 1) if n is None else ca.SX.sym("v", n.group.dim) for n in on]
+    t = ca.SX.sym("t")
+    dropped = []
+    for kind in ("constraint", "pfaffian"):
+        formula = getattr(e, kind)
+        rows = ca.SX(0, 1) if formula is None else ca.SX(formula(p, t, *seen_by(e, p, on, q, v)))
+        for i in range(rows.numel()):
+            row = ca.simplify(rows[i])
+            if ca.symvar(row):
+                continue
+            if abs(float(ca.evalf(row))) > 1e-12:
+                raise ValueError(f"'{e.name}' cannot hold in the plane")
+            dropped.append((i, kind))
+    return e.without(dropped)

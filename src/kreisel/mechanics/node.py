@@ -50,6 +50,10 @@ class Node:
     def place(self, rotation: Array, position: Array, omega: Array, velocity: Array) -> tuple[Array, Array]:
         raise TypeError(f"'{self.name}' is no body")
 
+    def mean_velocity(self, q: ca.SX, v: ca.SX, h: ca.SX) -> ca.SX:
+        """The velocity with which a step of length h would be made, without forces: a first guess, on a vector space."""
+        return v
+
     def momenta(self, q: ca.SX, v: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Linear momentum, and angular momentum about the origin, in space axes, from p = M v. Here: neither exists."""
         return ca.SX.zeros(3), ca.SX.zeros(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -101,6 +102,23 @@ class System:
     def black_boxes(self) -> list[str]:
         """Names of the forces that are no formulas."""
         return [e.name for e in self.elements if e.routine is not None]
+
+    @property
+    def controls(self) -> list[str]:
+        """Names of the inputs of actuators."""
+        return list(dict.fromkeys(e.control for e in self.elements if e.control is not None))
+
+    def driven(self, histories: Mapping[str, Callable[[ca.SX], ca.SX]]) -> System:
+        """The system with functions of time for some of its inputs."""
+        if not histories:
+            return self
+        elements = []
+        for e in self.elements:
+            if e.control is not None and e.control in histories:
+                history, e = histories[e.control], copy(e)
+                e.control, e.history = None, history
+            elements.append(e)
+        return System.of(self.nodes, elements, self.structures)
 
     @property
     def degrees_of_freedom(self) -> int:

@@ -2,6 +2,7 @@
 
 from kreisel.methods.alpha import GeneralizedAlpha
 from kreisel.methods.base import Method
+from kreisel.methods.bem import BEM
 from kreisel.methods.blie import BLieDF
 from kreisel.methods.composition import Composition
 from kreisel.methods.midpoint import Midpoint
@@ -16,6 +17,7 @@ __all__ = [
     "A2",
     "A3",
     "A4",
+    "BEM",
     "BLieDF",
     "Composition",
     "GeneralizedAlpha",

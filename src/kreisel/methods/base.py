@@ -111,6 +111,8 @@ class Elements:
     t: ca.SX
     lam: Any  # MultiplierView: holonomic
     mu: Any  # MultiplierView: nonholonomic
+    #: Whether inputs act through the directors, not through the reciprocal ones (see BEM).
+    covariant: bool = False
     ends: dict[int, Moved] = field(default_factory=dict)
     turns: list[tuple[NodeView, Moved]] = field(default_factory=list)
     relations: dict[tuple[int, ...], Relation] = field(default_factory=dict)
@@ -181,12 +183,12 @@ class Elements:
                 out[i] += ca.substitute(rate - ca.densify(self._along(ca.dot(u, p) / 2, q, i)).T, u, v[i])
         return out
 
-    def force(self, t: ca.SX, q: Columns, v: Columns, loads: ca.SX | float = 1.0) -> Columns:
-        """The generalised forces: of potentials, loads, friction. ``loads``: a factor of the external ones."""
+    def force(self, t: ca.SX, q: Columns, v: Columns, loads: ca.SX | float = 1.0, potentials: bool = True) -> Columns:
+        """The generalised forces: of potentials (or not), loads, friction. ``loads``: a factor of the external ones."""
         out = self._zeros()
         for m in self.members:
             factor = loads if m.element.external else 1.0
-            if m.element.potential is not None:
+            if potentials and m.element.potential is not None:
                 V = factor * ca.SX(m.element.potential(m.parameters, t, *self._frames(m, q, v)))
                 for i in self._places(m):
                     out[i] -= ca.densify(self._along(V, q, i)).T
@@ -274,7 +276,8 @@ class Elements:
         """What the element sees: frames, or relative motions."""
         if m.element.pairs:
             return [self._relative(m, pair, q, v) for pair in m.element.pairs]
-        return [Ground().frame() if i is None else self.nodes[i].node.frame(q[i], v[i]) for i in m.places]
+        frames = [Ground().frame() if i is None else self.nodes[i].node.frame(q[i], v[i]) for i in m.places]
+        return [f.covariant() for f in frames] if self.covariant else frames
 
     def _relative(self, m: Member, pair: tuple[int, int], q: Columns, v: Columns) -> Relative:
         a, b = places = tuple(m.places[k] for k in pair)
@@ -426,6 +429,10 @@ class Method:
     acceleration_targets: ClassVar[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = ((), (), ())
     #: Steps beyond the end that the last output needs; and whether the multipliers of a time are found in the step after it.
     extra_steps: ClassVar[int] = 0
+    #: The states of multipliers whose mean belongs to the middle of the step; if there are any, multipliers can be interpolated.
+    lam_of_step: ClassVar[tuple[str, ...]] = ()
+    #: Whether work and losses of a step are those in its middle, exactly; else they are found by the trapezoidal rule.
+    midpoint_work: ClassVar[bool] = False
     late_multipliers: ClassVar[bool] = False
 
     @property
@@ -436,6 +443,11 @@ class Method:
     def opening(self) -> tuple[Stage, ...]:
         """The stages of the first step; empty if it is as all others."""
         return ()
+
+    @property
+    def covariant_inputs(self) -> bool:
+        """Whether inputs act through directors that are not orthonormal, instead of through the reciprocal ones (see BEM)."""
+        return False
 
     def refuse(self, system: System) -> str:
         """Why the method does not fit the system; empty if it does."""

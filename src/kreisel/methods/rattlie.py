@@ -109,6 +109,7 @@ class RATTLie(Method):
     lam_states: ClassVar[tuple[str, ...]] = ("plus", "minus")
     mu_states: ClassVar[tuple[str, ...]] = ("mu",)
     lam_shown: ClassVar[str] = "minus"
+    lam_of_step: ClassVar[tuple[str, ...]] = ("plus", "minus")
     needs_acceleration: ClassVar[bool] = True
     # lam at the end, interpolated or separate, needs lam^+ and q of the step after it.
     extra_steps: ClassVar[int] = 1

@@ -29,12 +29,24 @@ def expression_at(
 _OBSERVER = Element("observer")
 
 
+def seen_at(layout: Layout, e: Element, formula: Callable[..., Any]) -> tuple[list[ca.SX], ca.SX, NDArray[np.int64]]:
+    """The same for a function (p, t, *frames) of an element, with its parameters and its memory."""
+    p = {name: ca.SX(np.ravel(a)) for name, a in e.parameters.items()}
+    where: dict[int, int] = {}
+    for name, a in e.memory.items():
+        p[name] = ca.SX.sym(name, np.size(a))
+        at = layout.parameters[layout.system.elements.index(e)][name]
+        where |= {s.element_hash(): at + c for c, s in enumerate(ca.vertsplit(p[name]))}
+    space = SimpleNamespace(**p)
+    return _expression(layout, e.bodies, lambda t, nodes, q, v: formula(space, t, *seen_by(e, space, nodes, q, v)), f"'{e.name}'", where)
+
+
 def _expression(
-    layout: Layout, bodies: tuple[str, ...], formula: Callable[..., Any], what: str
+    layout: Layout, bodies: tuple[str, ...], formula: Callable[..., Any], what: str, more: dict[int, int] | None = None
 ) -> tuple[list[ca.SX], ca.SX, NDArray[np.int64]]:
-    """The same for a function of time, nodes, and their q and v."""
+    """The same for a function of time, nodes, and their q and v. ``more``: where further symbols of the formula are."""
     t = ca.SX.sym("t")
-    where = {t.element_hash(): 1}
+    where = {t.element_hash(): 1, **(more or {})}
     nodes: list[Node | None] = []
     qs, vs = [], []
     for body in bodies:

@@ -1,9 +1,9 @@
-r"""Multipliers and accelerations of second order from a run of RATTLie (Hante, 3.5, Algorithms 2 to 4).
+r"""Multipliers and accelerations of second order from a run of RATTLie (Hante, 3.5, Algorithms 2 to 4) or BEM.
 
-The multipliers lam^+ and lam^- of the two halves of a step are only of first order. Two better ones:
+The multipliers lam^+ and lam^- of the two halves of a step are only of first order; that of BEM belongs to its middle. Two better ones:
 
 interpolated
-    :math:`\lambda_{n+1/2} = (\lambda_n^+ + \lambda_{n+1}^-)/2`, and at the grid points the linear interpolation
+    :math:`\lambda_{n+1/2} = (\lambda_n^+ + \lambda_{n+1}^-)/2` (or that of BEM), and at the grid points the linear interpolation
     :math:`(h_n \lambda_{n-1/2} + h_{n-1} \lambda_{n+1/2})/(h_{n-1} + h_n)`.
 separate
     from the equations of motion and the constraints on acceleration level, with the derivative of the constraint matrix from three grid
@@ -39,17 +39,17 @@ def multipliers(solution: Any, kind: str) -> tuple[Array, Array]:
     if kind == "separate":
         lam, a, _ = separate(solution)
         return lam, a
-    if solution.method.lam_shown != "minus":
-        raise ValueError(f"only RATTLie has multipliers to interpolate, this is {solution.method}")
+    names = solution.method.lam_of_step
+    if not names:
+        raise ValueError(f"{solution.method} has no multipliers to interpolate; RATTLie and BEM have")
     records = np.concatenate([solution._records, solution._beyond])
-    plus, minus = (solution._multipliers(solution._layout.lam, solution.system.rows, name, records) for name in ("plus", "minus"))
-    # A record holds lam^+ at the start of the step that led to it, and lam^- at its end.
-    half = (plus[1:] + minus[1:]) / 2
+    # A record holds the multipliers of the step that led to it; of RATTLie lam^+ at its start and lam^- at its end.
+    half = np.mean([solution._multipliers(solution._layout.lam, solution.system.rows, n, records)[1:] for n in names], axis=0)
     h = np.diff(records[:, T])[:, None]
     inner = (h[1:] * half[:-1] + h[:-1] * half[1:]) / (h[1:] + h[:-1])
     # The multiplier of the start comes from the equations of motion. Without a step beyond the end, the last one is extrapolated.
     last = half[-1] + (half[-1] - half[-2]) * h[-1] / (h[-1] + h[-2])
-    lam = np.concatenate([minus[:1], inner, last[None]])
+    lam = np.concatenate([solution.lam[:1], inner, last[None]])
     return lam[: len(solution.t)], np.zeros((0, 0))
 
 

@@ -61,6 +61,10 @@ class Layout:
                 values.append(np.ravel(a))
         self.parameter_values = np.concatenate(values) if values else np.zeros(0)
         self.size = at
+        driven = [(e.control, places["u"]) for e, places in zip(system.elements, self.parameters, strict=True) if e.control is not None]
+        #: Places of the inputs of actuators, and the names of their controls.
+        self.inputs = np.array([place for _, place in driven], dtype=np.int64)
+        self.controls = [name for name, _ in driven]
 
     def _multipliers(self, rows: list[int], states: tuple[str, ...], at: int) -> tuple[list[dict[str, int]], int]:
         all_places = []
@@ -160,7 +164,7 @@ class PackView:
         mu = self._multipliers(
             stage.mu_unknowns, method.mu_states, mu_at, elements, members, "pfaffian_rows", layout.mu, u.mu, unknown_symbols
         )
-        self.elements = Elements(nodes, members, self.h, self.t, lam, mu)
+        self.elements = Elements(nodes, members, self.h, self.t, lam, mu, method.covariant_inputs)
         self.unknown_symbols = ca.vertcat(ca.SX(0, 1), *unknown_symbols)
         self.columns = columns_of([self.unknown[s.element_hash()] for s in ca.vertsplit(self.unknown_symbols)], count)
         self._equations(stage, u, node_index, elements, members)

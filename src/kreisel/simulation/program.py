@@ -352,12 +352,14 @@ class Program:
         every: int = 0,
         records: Array | None = None,
         watched: bool = True,
+        inputs: Array | None = None,
     ) -> int:
-        """Steps begin to end, events ``watched`` or not. -> a code of the driver.
+        """Steps begin to end, events ``watched`` or not; ``inputs``: values of the controls per step. -> a code of the driver.
 
         A factorisation that asks for more room than planned gets it, and the step is taken again.
         """
         m = memory
+        places = self.layout.inputs if inputs is not None else np.zeros(0, dtype=np.int64)
         watch = self.watch if watched else 0 * self.watch
         while True:
             if m.room != self.room:
@@ -367,7 +369,7 @@ class Program:
                     begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, self.stages, self.metas, self.tables,
                     m.values, m.work,
                     m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, watch,
-                    m.stats, m.failure,
+                    m.stats, m.failure, places, np.zeros((0, 0)) if inputs is None else inputs,
                 )
             )  # fmt: skip
             if code != driver.NO_ROOM:

@@ -16,12 +16,13 @@ from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
 from kreisel.methods import Method, RATTLie
 from kreisel.methods.base import Accelerations, ProjectPosition, ProjectVelocity
+from kreisel.simulation import controls as control
 from kreisel.simulation.monitors import Monitors
 from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import COUNT, Layout, T
 from kreisel.simulation.program import Memory, Program
 from kreisel.simulation.solution import Event, Solution, State
-from kreisel.simulation.status import InconsistentStart, Statistics, Status
+from kreisel.simulation.status import InconsistentStart, SingularStart, Statistics, Status
 
 Array = NDArray[np.float64]
 
@@ -65,6 +66,7 @@ def simulate(
     newton: Newton | None = None,
     initial: State | Mapping[str, Any] | None = None,
     acceleration: Mapping[str, ArrayLike] | None = None,
+    controls: Mapping[str, Any] | None = None,
     project: bool = False,
     every: int = 1,
     events: Sequence[When] = (),
@@ -75,11 +77,12 @@ def simulate(
 
     ``step``: a length, or the sequence of all steps. ``method``: default RATTLie. ``initial``: another start than the system's: a state
     of an earlier solution, or ``{body: (q, v)}``. ``acceleration``: ``{body: a}`` if the initial accelerations are known better than the
-    equations of motion would give them. ``project``: move a start that violates the constraints onto them. ``every``: record every k-th
-    step. ``events``: what to look for. ``progress``: show a bar.
+    equations of motion would give them. ``controls``: ``{name: input}`` of actuators: a number, a function of time (with CasADi's
+    functions), or an array with a value for each step; zero, if not given. ``project``: move a start that violates the constraints onto
+    them. ``every``: record every k-th step. ``events``: what to look for. ``progress``: show a bar.
 
     A run always gives a solution: its ``status`` and ``message`` say how it ended, and it holds all accepted steps. What is wrong before
-    the first step is an error.
+    the first step is an error. Redundant constraints are named in the message and in ``stats``, and get multipliers of least norm.
 
     >>> import kreisel as kr
     >>> oscillator = kr.System(kr.R(1), mass=[[1.0]], potential=lambda q: q[0] ** 2 / 2, q=[1.0])
@@ -87,7 +90,6 @@ def simulate(
     >>> sol.success, float(sol.q[-1, 0].round(4))
     (True, 1.0)
     """
-    begun = time.perf_counter()
     method = RATTLie() if method is None else method
     newton = Newton() if newton is None else newton
     if not isinstance(system, System):
@@ -103,6 +105,45 @@ def simulate(
         )
     if reason:
         raise ValueError(f"{method} does not fit this system: {reason}")
+    given = until, step, method, newton, initial, acceleration, controls, project, every, tuple(events), solver, progress
+    singular: SingularStart | None = None
+    try:
+        solution = _simulate(system, *given)
+        if solution.status is not Status.SINGULAR:
+            return solution
+    except SingularStart as failure:
+        singular = failure
+    from kreisel.simulation.redundancy import reduce
+
+    layout = Layout(system, method)
+    S = layout.start()
+    _place_initial(layout, S, initial)
+    q = np.concatenate([S[p["q"] : p["q"] + n.group.n_params] for n, p in zip(system.nodes, layout.nodes, strict=True)])
+    reduced = reduce(system, q)
+    if reduced is not None:
+        return reduced.restore(_simulate(reduced.system, *given))
+    if singular is not None:
+        raise singular
+    return solution
+
+
+def _simulate(
+    system: System,
+    until: float,
+    step: float | ArrayLike,
+    method: Method,
+    newton: Newton,
+    initial: Any,
+    acceleration: Any,
+    controls: Any,
+    project: bool,
+    every: int,
+    events: tuple[When, ...],
+    solver: str,
+    progress: bool,
+) -> Solution:
+    """With constraints that are independent of each other."""
+    begun = time.perf_counter()
     outer, ts_outer = steps_of(until, step)
     if method.variable_steps is False and np.ptp(outer) > 1e-12 * outer.max():
         raise ValueError(f"{method} needs constant steps")
@@ -113,8 +154,10 @@ def simulate(
     ts = np.concatenate([[0.0], np.cumsum(hs)])
     ts[:: len(fractions)][: len(ts_outer)] = ts_outer
 
+    system, values = control.divide(system, controls, len(outer))
     layout = Layout(system, method)
-    S0 = start(layout, initial, acceleration, project, float(hs[0]), newton)
+    inputs = control.inputs(layout.controls, values, len(fractions)) if layout.controls else None
+    S0 = start(layout, initial, acceleration, project, float(hs[0]), newton, None if inputs is None else inputs[0])
     records = np.empty((len(outer) // every + 1, layout.n_state))
     watch = tuple(_event(layout, e) for e in events)
     main = Program(layout, method.stages, newton.start, solver, watch)
@@ -122,7 +165,7 @@ def simulate(
     S = np.concatenate([S0, np.zeros(max(main.size, opening.size if opening else 0) - len(S0))])
     S[COUNT] = 0
     records[0] = S[: layout.n_state]
-    run = _Run(main, opening, S, hs, ts, every * len(fractions), records, newton, list(events))
+    run = _Run(main, opening, S, hs, ts, every * len(fractions), records, newton, list(events), inputs)
     prepared = time.perf_counter()
     status, message = run.go(progress)
     done = run.done // (every * len(fractions)) + 1
@@ -140,7 +183,11 @@ def simulate(
         seconds=time.perf_counter() - prepared,
         preparation_seconds=prepared - begun,
     )
-    return Solution(layout, records, status, message, stats, run.found, every, beyond)
+    recorded = None
+    if inputs is not None:  # of the steps that led to the recorded times
+        last = np.clip(np.searchsorted(ts, records[:, T] * (1 - 1e-12)) - 1, 0, len(inputs) - 1)
+        recorded = inputs[last]
+    return Solution(layout, records, status, message, stats, run.found, every, beyond, recorded)
 
 
 def steps_of(until: float, step: float | ArrayLike) -> tuple[Array, Array]:
@@ -178,11 +225,13 @@ def random_steps(until: float, largest: float, seed: int = 26031990) -> Array:
     return np.array([*steps, left / 2, left / 2])
 
 
-def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: float, newton: Newton) -> Array:
+def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: float, newton: Newton, inputs: Array | None = None) -> Array:
     """The states at the start: given, projected if asked for, and completed with accelerations and multipliers."""
     system, method = layout.system, layout.method
     S = layout.start()
     S[0] = 1.0
+    if inputs is not None:
+        S[layout.inputs] = inputs
     _place_initial(layout, S, initial)
     monitors = Monitors(layout)
     gaps = {name: _largest(monitors.rows(name, S[None])) for name in ("constraint", "constraint_rate", "pfaffian")}
@@ -259,7 +308,8 @@ def _solve(layout: Layout, stages: Any, S: Array, what: str) -> Array:
     )
     if code != driver.DONE:
         status, culprit = explain(program, memory, code, S)
-        raise InconsistentStart(f"cannot {what}: {status.value}{culprit}")
+        kind = SingularStart if code == driver.SINGULAR else InconsistentStart
+        raise kind(f"cannot {what}: {status.value}{culprit}")
     return full[: len(S)]
 
 
@@ -299,9 +349,10 @@ class _Run:
         records: Array,
         newton: Newton,
         events: list[When],
+        inputs: Array | None = None,
     ) -> None:
         self.main, self.opening, self.S, self.hs, self.ts, self.every, self.records = main, opening, S, hs, ts, every, records
-        self.newton, self.events = newton, events
+        self.newton, self.events, self.inputs = newton, events, inputs
         self.options = newton.options(inexact=bool(main.layout.system.black_boxes))
         self.memory = main.memory()
         self.tolerances = main.tolerances(newton.atol, newton.rtol)
@@ -318,7 +369,9 @@ class _Run:
             if self.opening is not None:
                 memory = self.opening.memory()
                 tolerances = self.opening.tolerances(self.newton.atol, self.newton.rtol)
-                code = self.opening.run(self.S, self.hs, self.ts, 0, 1, tolerances, self.options, memory, self.every, self.records)
+                code = self.opening.run(
+                    self.S, self.hs, self.ts, 0, 1, tolerances, self.options, memory, self.every, self.records, inputs=self.inputs
+                )
                 if code != driver.DONE:
                     return self._failed(self.opening, memory, code)
                 self.memory.stats += memory.stats
@@ -327,8 +380,9 @@ class _Run:
                 begun = time.perf_counter()
                 end = min(n, self.done + chunk)
                 code = self.main.run(
-                    self.S, self.hs, self.ts, self.done, end, self.tolerances, self.options, self.memory, self.every, self.records
-                )
+                    self.S, self.hs, self.ts, self.done, end, self.tolerances, self.options, self.memory, self.every, self.records,
+                    inputs=self.inputs,
+                )  # fmt: skip
                 if code == driver.DONE:
                     self.done = end
                     seconds = time.perf_counter() - begun
@@ -378,7 +432,9 @@ class _Run:
             self.S[:n] = before
             hs = np.full(parts, self.hs[k] / parts)
             ts = self.ts[k] + np.arange(parts + 1) * self.hs[k] / parts
-            if self.main.run(self.S, hs, ts, 0, parts, self.tolerances, self.options, self.memory, watched=False) == driver.DONE:
+            inputs = None if self.inputs is None else np.repeat(self.inputs[k : k + 1], parts, axis=0)
+            code = self.main.run(self.S, hs, ts, 0, parts, self.tolerances, self.options, self.memory, watched=False, inputs=inputs)
+            if code == driver.DONE:
                 self.halvings += 1
                 self.done += 1
                 self.S[1] = self.ts[k + 1]

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import S3, SO3, R, convert, convert_velocity
 from kreisel.mechanics.beam import Beam
+from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
 from kreisel.mechanics.shell import Shell
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
+from kreisel.simulation.joints import JointMotion
 from kreisel.simulation.monitors import Monitors
 from kreisel.simulation.packs import COUNT, Layout, T
 from kreisel.simulation.status import Statistics, Status
@@ -58,6 +60,7 @@ class Solution:
         events: list[Event] | None = None,
         every: int = 1,
         beyond: Array | None = None,
+        inputs: Array | None = None,
     ) -> None:
         self.system: System = layout.system
         self.method: Method = layout.method
@@ -65,6 +68,8 @@ class Solution:
         self.events = events or []
         self._layout, self._records, self._every = layout, records, every
         self._beyond = records[:0] if beyond is None else beyond
+        #: Values of the inputs of actuators in the steps that led to the recorded times.
+        self._inputs = np.zeros((len(records), 0)) if inputs is None else inputs
 
     def __repr__(self) -> str:
         return f"<Solution: {len(self.t)} times to t = {self.t[-1]:.6g}, {self.method}: {self.message}>"
@@ -139,6 +144,8 @@ class Solution:
             return np.asarray(SO3.matrix(convert(q, node.group, SO3)))
         if isinstance(node, RigidNode):
             return np.asarray(convert(q, node.group, SO3 * R(3))[:, :9].reshape(-1, 3, 3))
+        if isinstance(node, NaturalNode):
+            return node.pose(q)[0]
         raise TypeError(f"'{name}' has no rotation")
 
     def rotation_vector(self, name: str) -> Array:
@@ -152,6 +159,8 @@ class Solution:
             return np.asarray(convert(q, node.group, SO3 * R(3))[:, 9:])
         if isinstance(node, PivotNode):
             return np.asarray(node.pivot + self.rotation(name) @ node.arm)
+        if isinstance(node, NaturalNode):
+            return node.pose(q)[1]
         if isinstance(node, PointNode):
             return q
         raise TypeError(f"'{name}' has no position")
@@ -165,7 +174,10 @@ class Solution:
         if frame not in ("body", "space"):
             raise ValueError(f"frame must be 'own', 'body' or 'space', got {frame!r}")
         A = self.rotation(name)
-        if isinstance(node, PivotNode):
+        if isinstance(node, NaturalNode):
+            direct = node.twist(self.configuration(name), v)
+            direct[:, :3] = np.einsum("nji,nj->ni", A, direct[:, :3])
+        elif isinstance(node, PivotNode):
             direct = np.concatenate([v, np.einsum("nij,nj->ni", A, np.cross(v, node.arm))], axis=1)
         else:
             direct = convert_velocity(self.configuration(name), v, node.group, (SO3 if node.group.n_params > 8 else S3) * R(3))
@@ -214,7 +226,18 @@ class Solution:
         for node, places in zip(self.system.nodes, self._layout.nodes, strict=True):
             S[:, places["v"] : places["v"] + node.group.dim] = self.v[:, at : at + node.group.dim]
             at += node.group.dim
+        S[:, self._layout.inputs] = self._inputs
         return S
+
+    @cached_property
+    def controls(self) -> dict[str, Array]:
+        """Inputs of actuators by name: those in force in the step that led to each time (at the start: in the first step)."""
+        values = dict(zip(self._layout.controls, self._inputs.T, strict=True))
+        return {name: values[name] for name in self.system.controls}
+
+    def joint(self, name: str, multipliers: str = "raw") -> JointMotion:
+        """The motion of a joint: its coordinates and rates, and the reactions, from the given kind of multipliers."""
+        return JointMotion.of(self, name, multipliers)
 
     @cached_property
     def kinetic_energy(self) -> Array:
@@ -233,12 +256,13 @@ class Solution:
 
     @cached_property
     def work(self) -> Array:
-        """Work that loads have done since the start, by the trapezoidal rule over the recorded times."""
+        """Work that loads and actuators have done since the start: as the method has it (BEM, if every step is recorded), else by the
+        trapezoidal rule over the recorded times."""
         return self._integral("work")
 
     @cached_property
     def dissipated(self) -> Array:
-        """Energy lost to friction since the start, by the trapezoidal rule over the recorded times."""
+        """Energy lost to friction since the start; like :attr:`work`."""
         return -self._integral("loss")
 
     @property
@@ -247,8 +271,19 @@ class Solution:
         return self.energy + self.dissipated - self.work
 
     def _integral(self, name: str) -> Array:
-        power = self._monitors.total(name, self._seen)[:, 0]
-        return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * (power[1:] + power[:-1]) / 2)])
+        if self._exact_work:
+            middle = (self._seen[:-1] + self._seen[1:]) / 2
+            middle[:, self._layout.inputs] = self._inputs[1:]
+            return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * self._monitors.total(name, middle)[:, 0])])
+        before = self._seen[:-1].copy()
+        before[:, self._layout.inputs] = self._inputs[1:]  # inputs are those of the step
+        power = self._monitors.total(name, before)[:, 0] + self._monitors.total(name, self._seen[1:])[:, 0]
+        return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * power / 2)])
+
+    @property
+    def _exact_work(self) -> bool:
+        """Whether the work of each step is known: of a method that has a rule for it, if every step is on record."""
+        return self.method.midpoint_work and self._every == 1 and len(self.method.substeps()) == 1
 
     @cached_property
     def momentum(self) -> Array:

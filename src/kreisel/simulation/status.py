@@ -28,6 +28,8 @@ class Statistics:
     halvings: int
     seconds: float
     preparation_seconds: float
+    #: Constraints that follow from the others: how many rows of which joints.
+    redundant: tuple[str, ...] = ()
 
     @property
     def newton_iterations_mean(self) -> float:
@@ -37,3 +39,7 @@ class Statistics:
 
 class InconsistentStart(ValueError):
     """The given start violates the constraints."""
+
+
+class SingularStart(InconsistentStart):
+    """The constraints at the start are not independent of each other."""

@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.groups import S3, SO3, convert
+from kreisel.mechanics.actuators import OnJoint
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity
+from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode
 from kreisel.view.flexible import Flexible, frames_at_most
 
@@ -242,6 +244,9 @@ def _shape(sol: Solution, node: Node) -> Shape:
             M = np.triu(M) + np.triu(M, 1).T
             if isinstance(node, RigidNode):
                 return _equivalent(M[3, 3], M[:3, :3])
+            if isinstance(node, NaturalNode) and not node.plane:
+                E = M[3::3, 3::3]
+                return _equivalent(M[0, 0], np.trace(E) * np.eye(3) - E)
             if isinstance(node, PivotNode):
                 return _equivalent(node.mass, M - node.mass * (node.arm @ node.arm * np.eye(3) - np.outer(node.arm, node.arm)))
     return Shape("axes", np.zeros(3), np.eye(3))
@@ -268,7 +273,7 @@ def _equivalent(mass: float, J: Array) -> Shape:
 
 
 def _is_link(e: Element) -> bool:
-    return {"at_a", "at_b"} <= e.parameters.keys()
+    return {"at_a", "at_b"} <= e.parameters.keys() and not isinstance(e, OnJoint)
 
 
 def _link(e: Element, poses: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,0 +1,94 @@
+"""The freedoms a joint leaves: angles and strokes, with their rates.
+
+A joint compares two frames that coincide at the start: A, fixed to its first body, and B, fixed to its second. A freedom is a coordinate
+of B in A; its rate is linear in the velocities, so that a torque or force u along it has the power u times the rate of a virtual motion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import pi
+from types import SimpleNamespace
+
+import casadi as ca
+
+from kreisel.mechanics.frame import Frame
+
+
+@dataclass(frozen=True)
+class Freedom:
+    """A coordinate of a joint. ``turns``: whether it is an angle, which is followed over full turns by memory."""
+
+    turns = False
+
+    def value(self, A: Frame, B: Frame) -> ca.SX:
+        """The coordinate; of an angle, in (-pi, pi]."""
+        raise NotImplementedError
+
+    def rate(self, A: Frame, B: Frame) -> ca.SX:
+        """Its derivative. With directors that are not quite orthonormal, in the middle of a step, this is the rule for the discrete input
+        (Siebert, 3.3, corrected): angles about the reciprocal axis, strokes along the axis itself."""
+        raise NotImplementedError
+
+    def shifted(self, A: Frame, B: Frame, by: ca.SX) -> ca.SX:
+        """A column that is zero where the coordinate has the given value, without a branch: for prescribed motions."""
+        return self.value(A, B) - by
+
+
+@dataclass(frozen=True)
+class Turn(Freedom):
+    """The angle by which B is turned against A about the third axis of A."""
+
+    turns = True
+
+    def cosine_and_sine(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
+        """Of the angle."""
+        return ca.dot(A.R[:, 0], B.R[:, 0]), ca.dot(A.R[:, 1], B.R[:, 0])
+
+    def value(self, A: Frame, B: Frame) -> ca.SX:
+        c, s = self.cosine_and_sine(A, B)
+        return ca.atan2(s, c)
+
+    def rate(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.dot(A.dual[:, 2], B.space_omega - A.space_omega)
+
+    def shifted(self, A: Frame, B: Frame, by: ca.SX) -> ca.SX:
+        c, s = self.cosine_and_sine(A, B)
+        return s * ca.cos(by) - c * ca.sin(by)
+
+
+@dataclass(frozen=True)
+class SecondTurn(Turn):
+    """The angle by which B is turned about its own first axis, as the second one of a universal joint."""
+
+    def cosine_and_sine(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
+        return ca.dot(A.R[:, 2], B.R[:, 2]), ca.dot(A.R[:, 2], B.R[:, 1])
+
+    def rate(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.dot(B.dual[:, 0], B.space_omega - A.space_omega)
+
+
+@dataclass(frozen=True)
+class Slide(Freedom):
+    """How far the origin of B is from that of A, along an axis of A."""
+
+    axis: int = 2
+
+    def value(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.dot(A.R[:, self.axis], B.x - A.x)
+
+    def rate(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.dot(A.R[:, self.axis], B.velocity - A.velocity - ca.cross(A.space_omega, B.x - A.x))
+
+
+def unwrapped(angle: ca.SX, expected: ca.SX) -> ca.SX:
+    """Of all angles that differ by full turns, the one nearest to what is expected."""
+    return angle + 2 * pi * ca.floor((expected - angle) / (2 * pi) + 0.5)
+
+
+def followed(name: str, freedom: Freedom, p: SimpleNamespace, t: ca.SX, A: Frame, B: Frame) -> ca.SX:
+    """The coordinate; of an angle, as the memory ``{name}_last``, ``{name}_rate`` and ``time`` in p leads to expect it."""
+    value = freedom.value(A, B)
+    if not freedom.turns:
+        return value
+    return unwrapped(value, getattr(p, f"{name}_last") + (t - p.time) * getattr(p, f"{name}_rate"))

@@ -1,0 +1,185 @@
+r"""Redundant constraints: rows that follow from the others wherever these hold, as in a planar loop of spatial hinges.
+
+A step that fails because its matrix is singular asks for this. The constraint matrix G (rows B and A) is examined at the start and at some
+configurations near it that satisfy the constraints: if its rank is everywhere less than the number of rows, an independent set of rows is
+chosen by QR with column pivoting and the others are left out. (If the rank drops only in one place, the position is singular and nothing
+is redundant.) Afterwards all rows get multipliers again: of those with the same forces,
+:math:`G^T\lambda = G_{kept}^T\lambda_{kept}`, the ones of least norm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from kreisel.mechanics.system import System
+from kreisel.methods.base import Method, ProjectVelocity
+from kreisel.simulation.assembly import Assembly
+from kreisel.simulation.monitors import Monitors
+from kreisel.simulation.packs import Layout, T
+from kreisel.simulation.solution import Solution
+
+Array = NDArray[np.float64]
+
+#: Singular values of G, rows of length one, that count as zero, relative to the largest.
+DEPENDENT = 1e-9
+#: Configurations near the start that are looked at, and how far away they are (radians, or parts of the extent of the mechanism).
+NEIGHBOURS, DISTANCE = 3, 0.02
+
+
+class _Velocities(Method):
+    """Carries q and v only."""
+
+    states: ClassVar[tuple[str, ...]] = ("v",)
+
+
+class ConstraintMatrix:
+    """G(q, t) = (B, A) of a system, and Phi(q, t)."""
+
+    def __init__(self, system: System) -> None:
+        self.system, self.layout = system, Layout(system, _Velocities())
+        self._assembly, self._monitors = Assembly(self.layout, ProjectVelocity()), Monitors(self.layout)
+        self.rows = [(k, i, "constraint") for k, n in enumerate(system.rows) for i in range(n)]
+        self.rows += [(k, i, "pfaffian") for k, n in enumerate(system.pfaffian_rows) for i in range(n)]
+
+    def __call__(self, S: Array) -> Array:
+        """G at the state S, (rows, dim)."""
+        n = self.system.dim
+        _, J = self._assembly(S, np.zeros(self._assembly.n))
+        return np.asarray(J[n:, :n].toarray())
+
+    def state(self, q: Array, t: float = 0.0) -> Array:
+        """The state with the given configuration, at rest."""
+        S = self.layout.start()
+        S[0], S[T] = 1.0, t
+        at = 0
+        for node, places in zip(self.system.nodes, self.layout.nodes, strict=True):
+            S[places["q"] : places["q"] + node.group.n_params] = q[at : at + node.group.n_params]
+            S[places["v"] : places["v"] + node.group.dim] = 0.0
+            at += node.group.n_params
+        return S
+
+    def moved(self, S: Array, x: Array) -> Array:
+        """The state with q o exp(x)."""
+        S, at = S.copy(), 0
+        for node, places in zip(self.system.nodes, self.layout.nodes, strict=True):
+            part = slice(places["q"], places["q"] + node.group.n_params)
+            S[part] = node.group.retract(S[part], x[at : at + node.group.dim])
+            at += node.group.dim
+        return S
+
+    def assembled(self, S: Array) -> tuple[Array, float]:
+        """A configuration near S that satisfies the holonomic constraints, by Gauss and Newton; and what violation is left."""
+        held = sum(self.system.rows)
+        gap = old = np.inf
+        for _ in range(30):
+            phi = self._monitors.rows("constraint", S[None])[0]
+            gap = float(np.abs(phi).max(initial=0.0))
+            if gap < 1e-15 or (gap < 1e-9 and gap > 0.3 * old):
+                break
+            old = gap
+            S = self.moved(S, -np.linalg.lstsq(self(S)[:held], phi, rcond=DEPENDENT)[0])
+        return S, gap
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A system without its redundant rows. ``names``: of the elements these belong to, with their number."""
+
+    original: System
+    system: System
+    matrix: ConstraintMatrix
+    kept: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def restore(self, solution: Solution) -> Solution:
+        """The solution with multipliers for all rows."""
+        method = solution.method
+        layout = Layout(self.original, method)
+        held = sum(self.original.rows)
+        rows = {"lam": self.kept[self.kept < held], "mu": self.kept[self.kept >= held] - held}
+
+        def widened(records: Array) -> Array:
+            out = np.zeros((len(records), layout.n_state))
+            out[:, :3] = records[:, :3]
+            for node, new, old in zip(self.original.nodes, layout.nodes, solution._layout.nodes, strict=True):
+                for name in new:
+                    n = node.group.n_params if name == "q" else node.group.dim
+                    out[:, new[name] : new[name] + n] = records[:, old[name] : old[name] + n]
+            memory = len(layout.memory_values)
+            if memory:
+                out[:, layout.n_state - memory :] = records[:, solution._layout.n_state - memory :]
+            q = solution._state("q", records)
+            for k, record in enumerate(records):
+                G = self.matrix(self.matrix.state(q[k], record[T]))
+                inverse = np.linalg.pinv(G.T, rcond=DEPENDENT)
+                for kind, states in (("lam", method.lam_states), ("mu", method.mu_states)):
+                    old_rows = solution.system.rows if kind == "lam" else solution.system.pfaffian_rows
+                    new_rows = self.original.rows if kind == "lam" else self.original.pfaffian_rows
+                    shift = 0 if kind == "lam" else held
+                    for name in states:
+                        given = solution._multipliers(getattr(solution._layout, kind), old_rows, name, record[None])[0]
+                        full = (inverse @ (G[rows[kind] + shift].T @ given))[shift : shift + sum(new_rows)]
+                        at = 0
+                        for places, n in zip(getattr(layout, kind), new_rows, strict=True):
+                            if n:
+                                out[k, places[name] : places[name] + n] = full[at : at + n]
+                            at += n
+            return out
+
+        message = f"{solution.message}; redundant constraints: {', '.join(self.names)}"
+        stats = replace(solution.stats, redundant=self.names)
+        return Solution(
+            layout, widened(solution._records), solution.status, message, stats, solution.events, solution._every,
+            widened(solution._beyond), solution._inputs,
+        )  # fmt: skip
+
+
+def reduce(system: System, q: Array) -> Reduced | None:
+    """The system without the constraints that are redundant around the configuration q; None if there are none."""
+    if not system.constrained and not system.nonholonomic:
+        return None
+    matrix = ConstraintMatrix(system)
+    start, gap = matrix.assembled(matrix.state(q))
+    reach = max(1e-12, float(np.abs(q).max()))
+    if gap > 1e-8 * reach:
+        return None
+    samples = [_scaled(matrix(start))]
+    null = np.linalg.svd(samples[0])[2][_rank(samples[0]) :]
+    rng = np.random.default_rng(1)
+    for _ in range(NEIGHBOURS if len(null) else 0):
+        x = rng.standard_normal(len(null)) @ null
+        near, gap = matrix.assembled(matrix.moved(start, DISTANCE * min(1.0, reach) * x / np.abs(x).max()))
+        if gap < 1e-8 * reach:
+            samples.append(_scaled(matrix(near)))
+    ranks = [_rank(G) for G in samples]
+    rank = max(ranks)
+    if rank == len(samples[0]):
+        return None
+    # Of the configurations with that rank, the one where it is clearest.
+    best = max((G for G, r in zip(samples, ranks, strict=True) if r == rank), key=lambda G: np.linalg.svd(G, compute_uv=False)[rank - 1])
+    order = qr(best.T, mode="r", pivoting=True)[1]
+    kept = np.sort(order[:rank])
+    if _rank(samples[0][kept]) < rank:
+        return None  # the start is a singular position besides
+    dropped: dict[int, list[tuple[int, str]]] = {}
+    for row in np.setdiff1d(np.arange(len(best)), kept):
+        k, i, kind = matrix.rows[row]
+        dropped.setdefault(k, []).append((i, kind))
+    elements = [e.without(dropped.get(k, [])) for k, e in enumerate(system.elements)]
+    names = tuple(f"{len(rows)} of '{system.elements[k].name}'" for k, rows in dropped.items())
+    return Reduced(system, System.of(system.nodes, elements, system.structures), matrix, kept, names)
+
+
+def _scaled(G: Array) -> Array:
+    sizes = np.linalg.norm(G, axis=1)
+    return np.asarray(G / np.where(sizes > 0, sizes, 1.0)[:, None])
+
+
+def _rank(G: Array) -> int:
+    values = np.linalg.svd(G, compute_uv=False)
+    return int(np.sum(values > DEPENDENT * values.max(initial=0.0)))
