@@ -188,6 +188,12 @@ class A3(Implicit):
     values, and the order is 2 (else 1 with loads). On SO3 the rotations are composed as matrices, on S3 as quaternions. What Newton's
     method leaves of the residual is what momentum drifts by: over 1e5 steps it pays to have Newton(atol=1e-17, rtol=1e-17). Source:
     Sadłowski, Table 4.3, (4.69)-(4.78).
+
+    >>> import kreisel as kr
+    >>> body = kr.models.intermediate_axis("S3", torque=0, impulse=0, omega=(2, 0.5, -1))
+    >>> sol = kr.simulate(body, until=10, step=0.1, method=A3())
+    >>> bool(abs(sol.kinetic_energy - sol.kinetic_energy[0]).max() < 1e-12), bool(abs(sol.angular_momentum - [10, 5, -1]).max() < 1e-12)
+    (True, True)
     """
 
     beta: float = 0.5

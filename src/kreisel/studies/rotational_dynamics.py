@@ -40,6 +40,11 @@ class Motion:
     R: Array
     W: Array
 
+    def at(self, t: Array) -> Motion:
+        """The motion at some of these times."""
+        i = np.searchsorted(self.t, t - 1e-12)
+        return Motion(t, self.R[i], self.W[i])
+
     def momentum(self, J: Array) -> Array:
         """pi = R J W, (n, 3)."""
         return np.asarray(np.einsum("nij,nj->ni", self.R, self.W @ J))
@@ -254,45 +259,40 @@ def heavy_top(
         return np.asarray(-Mgl * np.cross([0.0, 0.0, 1.0], R[2]))
 
     runs: dict[tuple[str, float], Solution] = {}
-    table: dict[str, dict[str, Any]] = {}
-    exact = {}
     for h in lengths:
         for word in words:
             given = None if consistent_start else {"top": np.zeros(3)}
             sol = simulate(system, t_end, h, method_of(word), acceleration=given)
             if not sol.success:
                 raise ValueError(f"{word}, h = {h}: {sol.message}")
-            if h not in exact:
-                exact[h] = motion(sol.t, J, R0, W0, [(t_end, torque)])
             runs[word, h] = sol
-            table[f"{word}, h = {h:g}"] = _errors_of_top(sol, exact[h], J)
-    finest = min(lengths)
-    angle = np.arccos(np.clip(exact[finest].R[:, 2, 2], -1, 1))
-    shown = (words[-1], finest)
+    exact = motion(np.unique(np.concatenate([sol.t for sol in runs.values()])), J, R0, W0, [(t_end, torque)])
+    table = {f"{word}, h = {h:g}": _errors_of_top(sol, exact.at(sol.t), J) for (word, h), sol in runs.items()}
+    angle = np.arccos(np.clip(exact.R[:, 2, 2], -1, 1))
+    shown = (words[-1], min(lengths))
     numbers = {
         "table": table,
         "exact": {
             "nutation": [float(angle.min()), float(angle.max())],
-            "kinetic_energy": float((np.einsum("ni,ni->n", exact[finest].W, exact[finest].W @ J) / 2).max()),
-            "vertical_momentum": float(exact[finest].momentum(J)[0, 2]),
+            "kinetic_energy": float((np.einsum("ni,ni->n", exact.W, exact.W @ J) / 2).max()),
+            "vertical_momentum": float(exact.momentum(J)[0, 2]),
         },
         "precession": Mgl / (J[2, 2] * W0[2]),
         "nutation_frequency": J[2, 2] * W0[2] / J[0, 0],
         **end_of_run(runs[shown]),
     }
     arrays = {f"{name}_{w}_{h:g}": a for (w, h), sol in runs.items() for name, a in monitored(sol, "top").items()}
-    arrays |= {"t_exact": exact[finest].t, "axis_exact": exact[finest].R[:, :, 2]}
+    arrays |= {"t_exact": exact.t, "axis_exact": exact.R[:, :, 2]}
 
     def draw(figure: Figure) -> None:
         parts: Any = figure.subfigures(2, 1, height_ratios=[3, 1])
         upper, lower = parts
         axes = upper.subplots(1, 3)
         h = sorted(lengths)[min(1, len(lengths) - 1)]
-        r = exact[finest].R[:, :, 2]
-        pi = exact[finest].momentum(J)
+        r, pi = exact.R[:, :, 2], exact.momentum(J)
         axes[0].plot(r[:, 0], r[:, 1], "k", linewidth=0.8, label="exact")
-        axes[1].plot(exact[finest].t, angle, "k", linewidth=0.8, label="exact")
-        axes[2].plot(exact[finest].t, np.linalg.norm(pi, axis=1), "k", linewidth=0.8)
+        axes[1].plot(exact.t, angle, "k", linewidth=0.8)
+        axes[2].plot(exact.t, np.linalg.norm(pi, axis=1), "k", linewidth=0.8)
         for k, word in enumerate(words):
             m = monitored(runs[word, h], "top")
             x = m["position"] / np.linalg.norm(m["position"][0])
