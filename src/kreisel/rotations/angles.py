@@ -69,7 +69,7 @@ class EulerAngles(Parametrisation):
         return ca.mtimes(A, ca.mtimes(B, C))
 
     def of(self, R: Reached) -> Point:
-        i, j, _ = self.axes
+        i, j, k = self.axes
         q = quaternion(R)
         if self.is_kardan:
             # R_k(c) = R_j(pi/2) R_i(-sign c) R_j(-pi/2): Euler angles (a, b + pi/2, -sign c) of R R_j(pi/2).
@@ -82,8 +82,11 @@ class EulerAngles(Parametrisation):
         cosine, sine = _length(q[0], q[1 + i]), _length(q[1 + j], q[1 + last])
         s, d = _polar(q[1 + i], q[0], cosine), _polar(sign * q[1 + last], q[1 + j], sine)
         s, d = ca.if_else(cosine <= LOCK, d, s), ca.if_else(sine <= LOCK, s, d)
-        a, b, c = _wrapped(s + d), 2 * ca.atan2(sine, cosine), _wrapped(s - d)
-        return ca.vertcat(a, b - pi / 2, -sign * c) if self.is_kardan else ca.vertcat(a, b, c)
+        a, c = _wrapped(s + d), _wrapped(s - d)
+        if self.is_kardan:
+            # sin b is an entry of R: taken from there, small angles keep their digits.
+            return ca.vertcat(a, ca.atan2(sign * R[i, k], 2 * sine * cosine), -sign * c)
+        return ca.vertcat(a, 2 * ca.atan2(sine, cosine), c)
 
     def regularity(self, x: Point) -> Scalar:
         return ca.fabs(ca.cos(x[1]) if self.is_kardan else ca.sin(x[1]))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import SO3
-from kreisel.rotations.base import Parametrisation, check_frame
+from kreisel.rotations.base import SINGULAR, Parametrisation, check_frame
 from kreisel.rotations.parametrisations import EulerParameters
 from kreisel.rotations.schemes import Scheme, Trapezoid
 from kreisel.symbolic import ArrayFunction, Kernel, compile
@@ -92,6 +92,8 @@ def generate(
     h = np.diff(t)
     w = np.stack([_sampled(omega, t[:-1] + node * h) for node in scheme.nodes], axis=1)  # (steps, nodes, ..., 3)
     x0 = np.asarray(parametrisation.of(np.eye(3) if start is None else start))
+    if np.any(np.asarray(parametrisation.regularity(x0)) <= SINGULAR):
+        raise ValueError(f"generate: {parametrisation} cannot begin at this start: {parametrisation.singular}")
     try:
         batch = np.broadcast_shapes(x0.shape[:-1], w.shape[2:-1])
     except ValueError:
@@ -100,7 +102,8 @@ def generate(
     done, problem = table.run()
     message = problem or "reached the end"
     if problem:
-        message = f"{parametrisation}, {type(scheme).__name__}: {problem} in the step from t = {t[done]:.6g} with h = {h[done]:.6g}"
+        hint = f" ({parametrisation.singular})" if parametrisation.singular else ""
+        message = f"{parametrisation}, {type(scheme).__name__}: {problem} in the step from t = {t[done]:.6g} with h = {h[done]:.6g}{hint}"
     return GeneratedRotation(t[: done + 1], table.numbers()[: done + 1], parametrisation, not problem, message)
 
 
@@ -175,17 +178,19 @@ class _Table:
         for b in range(rows.shape[1]):
             source = rows[k, b]
             source[-n:] = source[:n]
-            last = np.inf
+            last, active = np.full(rows.shape[-1], np.inf), np.ones(rows.shape[-1], dtype=bool)
             for _ in range(_MOST_ITERATIONS):
                 routine(source.ctypes.data, better.ctypes.data)
-                source[-n:] = better[:n]
-                change = better[n].max()
-                if not change < _TOO_LARGE:
+                # One that has converged rests, so that it does not depend on its neighbours.
+                source[-n:, active] = better[:n, active]
+                change = better[n]
+                if not np.all(change < _TOO_LARGE):
                     return "Newton's method met a singular point"
                 # An increment that no longer shrinks is rounding, if it is small.
-                if change <= 1e-15 or (change <= 1e-10 and change >= last / 2):
+                active &= ~((change <= 1e-15) | ((change <= 1e-10) & (change >= last / 2)))
+                if not active.any():
                     break
-                last = change
+                last = change.copy()
             else:
                 return f"Newton's method did not converge within {_MOST_ITERATIONS} iterations"
             rows[k + 1, b, :n] = source[-n:]

@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from kreisel.studies import beam_statics, extended_top, flying_spaghetti, group_accuracy, heavy_top, roll_up, rolling_disk, shell
+from kreisel.studies import (
+    beam_statics,
+    extended_top,
+    flying_spaghetti,
+    group_accuracy,
+    heavy_top,
+    roll_up,
+    rolling_disk,
+    rotation_generation,
+    shell,
+)
 from kreisel.studies.base import STUDIES, Result, Study, find, study
 
 
@@ -29,6 +39,7 @@ __all__ = [
     "reproduce",
     "roll_up",
     "rolling_disk",
+    "rotation_generation",
     "shell",
     "study",
 ]
