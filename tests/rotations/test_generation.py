@@ -66,7 +66,7 @@ def test_the_canonical_form_is_exact_for_constant_omega(scheme):
 
 
 def test_closed_forms_of_the_angle_per_step():
-    """Constant omega: trapezoid 2 atan(h/2) with six, 4 atan(h/4) with four numbers; midpoint atan(h/(1-h^2/2)), 2 atan((h/2)/(1-h^2/8))."""
+    """Constant omega. Trapezoid: 2 atan(h/2) with six, 4 atan(h/4) with four numbers; midpoint atan(h/(1-h^2/2)), 2 atan(h/2/(1-h^2/8))."""
     h = 0.5
     for p, scheme, angle in [
         (SixNumbers, Trapezoid(), 2 * np.arctan(h / 2)),

@@ -15,8 +15,10 @@ Array = NDArray[np.float64]
 
 
 class Jacobi(NamedTuple):
-    """sn, cn, dn of an argument, and its amplitude: sn = sin am, cn = cos am."""
+    """sn, cn, dn of an argument u = 2 K ``turns`` + ``rest``; and its amplitude, sn = sin am, cn = cos am."""
 
+    turns: Array
+    rest: Array
     am: Array
     sn: Array
     cn: Array
@@ -43,7 +45,7 @@ def jacobi(u: Array, m1: float) -> Jacobi:
     u = np.asarray(u, dtype=float)
     if m1 == 0.0:
         sech = _sech(u)
-        return Jacobi(2 * np.arctan(np.tanh(u / 2)), np.tanh(u), sech, sech)
+        return Jacobi(np.zeros_like(u), u, 2 * np.arctan(np.tanh(u / 2)), np.tanh(u), sech, sech)
     K = quarter_period(m1)
     turns = np.round(u / (2 * K))
     v = u - 2 * K * turns
@@ -53,7 +55,7 @@ def jacobi(u: Array, m1: float) -> Jacobi:
     d = np.sqrt(m1 + (1 - m1) * c**2)
     sn, cn, dn = (np.where(far, np.copysign(c / d, v), s), np.where(far, np.sqrt(m1) * s / d, c), np.where(far, np.sqrt(m1) / d, d))
     sign = np.where(turns % 2 == 0, 1.0, -1.0)
-    return Jacobi(np.arctan2(sn, cn) + np.pi * turns, sign * sn, sign * cn, dn)
+    return Jacobi(turns, v, np.arctan2(sn, cn) + np.pi * turns, sign * sn, sign * cn, dn)
 
 
 def _by_means(u: Array, m1: float) -> tuple[Array, Array]:
@@ -102,24 +104,24 @@ def third_kind(n: float, j: Jacobi, m1: float, rest: float | None = None) -> Arr
 
     .. math:: (m - n)\,\Pi(n) = m F + (N - m)\,\Pi(N) - n N\,s c\,R_C\bigl(d^2, (1 - n s^2)(1 - N s^2)\bigr) .
     """
-    from scipy.special import elliprc, elliprf, elliprj
+    from scipy.special import elliprc, elliprj
 
     rest = 1 - n if rest is None else rest
     m = 1 - m1
     N, rest_N = (n, rest) if n >= 0 else ((m - n) / rest, m1 / rest)
 
-    def integral(s: Array, c: Array, c2: Array, d2: Array) -> Array:
+    def integral(F: Array | float, s: Array, c: Array, d2: Array) -> Array:
+        # F = s R_F(c^2, d^2, 1) is known
+        c2 = c**2
         p = rest_N + N * c2  # 1 - N s^2
-        F = s * elliprf(c2, d2, 1.0)
-        Pi = F + N / 3 * s**3 * elliprj(c2, d2, 1.0, p)
+        Pi = F + N / 3 * s**3 * elliprj(c2, d2, 1.0, p) if m1 > 0 or n >= 0 else np.zeros(())
         if n < 0:
             Pi = (m * F + m1 * -n / rest * Pi - n * N * s * c * elliprc(d2, (1 - n * s * s) * p)) / (m - n)
         return np.asarray(Pi)
 
-    turns = np.round(j.am / np.pi) if m1 > 0 else np.zeros_like(j.am)
-    sign = np.where(turns % 2 == 0, 1.0, -1.0)
-    far = 1e-300  # out on the separatrix cn is zero
-    value = integral(sign * j.sn, sign * j.cn, np.maximum(j.cn**2, far), np.maximum(j.dn**2, far))
-    if m1 > 0 and np.any(turns):
-        value = value + 2 * turns * integral(np.ones(()), np.zeros(()), np.zeros(()), np.asarray(m1))
+    sign = np.where(j.turns % 2 == 0, 1.0, -1.0)
+    far = 1e-150  # out on the separatrix cn and dn are zero
+    value = integral(j.rest, sign * j.sn, np.maximum(sign * j.cn, far if m1 == 0 else 0.0), np.maximum(j.dn, far) ** 2)
+    if np.any(j.turns):
+        value = value + 2 * j.turns * integral(quarter_period(m1), np.ones(()), np.zeros(()), np.asarray(m1))
     return value

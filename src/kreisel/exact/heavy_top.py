@@ -73,7 +73,12 @@ class HeavyTop:
             tiny = mp.mpf(10) ** (-_DIGITS // 3) * (abs(p_phi) + abs(p_psi) + J1 * mp.sqrt(b))
             # Exactly zero: the motion goes through the vertical.
             self._minus, self._plus = (0.0 if abs(p) < tiny else float(p) for p in (minus, plus))
-            z1, z2 = mp.mpf(-1) if not self._plus else z1, mp.mpf(1) if not self._minus else z2
+            if not self._plus:
+                z1 = mp.mpf(-1)
+            #: Whether it goes through the upper vertical; the root 1 may also be the third.
+            self._over = not self._minus and 1 - z2 <= z3 - 1
+            if not self._minus:
+                z2, z3 = (mp.mpf(1), z3) if self._over else (z2, mp.mpf(1))
             self._p_psi = float(p_psi)
             self._span, self._m1 = float(z2 - z1), float((z3 - z2) / (z3 - z1))
             self._above, self._below = float(1 - z1), float(1 + z1)  # from the lowest height up to 1, down to -1
@@ -172,10 +177,10 @@ class HeavyTop:
     def _slope(self, j: Jacobi, s: Array, c: Array) -> Array:
         """2 sn cn dn / sin(theta), where sn or cn may be a factor of sin(theta)."""
         top, bottom = j.dn, np.ones_like(s)
-        if self._minus:
-            top, bottom = top * j.cn, bottom * s
-        else:
+        if self._over:
             bottom = bottom * np.sqrt(self._above / 2)
+        else:
+            top, bottom = top * j.cn, bottom * s
         if self._plus:
             top, bottom = top * j.sn, bottom * c
         else:
@@ -187,7 +192,7 @@ class HeavyTop:
 
     def _half_angles(self, j: Jacobi) -> tuple[Array, Array]:
         """sin(theta/2) and cos(theta/2); with a sign where the motion goes through the vertical."""
-        s = np.sqrt((self._above2 + self._span * j.cn**2) / 2) if self._minus else np.sqrt(self._above / 2) * j.cn
+        s = np.sqrt(self._above / 2) * j.cn if self._over else np.sqrt((self._above2 + self._span * j.cn**2) / 2)
         c = np.sqrt((self._below + self._span * j.sn**2) / 2) if self._plus else np.sqrt(self._span / 2) * j.sn
         return s, c
 

@@ -77,5 +77,5 @@ class Pendulum:
     def _jacobi(self, t: ArrayLike) -> Jacobi:
         t = times(t)
         if self._upright:
-            return Jacobi(*(np.full(t.shape, x) for x in (np.pi / 2, 1.0, 0.0, 0.0)))
+            return Jacobi(*(np.full(t.shape, x) for x in (0.0, 0.0, np.pi / 2, 1.0, 0.0, 0.0)))
         return jacobi(self._speed * t + self._u0, self._m1)
