@@ -156,7 +156,7 @@ def _quotient(E: Array, x0: Array) -> Array:
     n = len(x0)
     Y = E @ np.concatenate([np.eye(n), x0])
     Y1, Y2 = Y[..., :n, :], Y[..., n:, :]
-    flat = np.linalg.cond(Y1)
-    if np.any(~(flat < 1e12)):
+    smallest = np.linalg.svd(Y1, compute_uv=False)[..., -1]
+    if np.any(smallest <= 1e-12 * np.linalg.norm(Y, axis=(-2, -1))):
         raise ValueError("the solution of the Riccati equation is infinite: Y1 is singular (for rotations: half a turn)")
     return np.asarray(np.swapaxes(np.linalg.solve(np.swapaxes(Y1, -1, -2), np.swapaxes(Y2, -1, -2)), -1, -2))
