@@ -55,7 +55,7 @@ def test_volumes():
 
 
 def test_two_formulas_of_the_inertia():
-    """(3.22)-(3.24): - sum m X~ X~ = sum m (|X|^2 I - X X^T)."""
+    """(3.25), (3.32): - sum m X~ X~ = sum m (|X|^2 I - X X^T)."""
     m, X = RNG.uniform(0.1, 1, 20), RNG.standard_normal((20, 3))
     cloud = I.points(m, X)
     Y = X - cloud.centre
@@ -106,6 +106,8 @@ def test_momentum_and_energy_of_a_cloud():
     assert body.kinetic_energy(W0, v) == pytest.approx(energy)
     assert body.kinetic_energy(w, v, R0) == pytest.approx(energy)
     np.testing.assert_allclose(body.spatial(R0), R0 @ body.inertia @ R0.T, atol=1e-15)
+    m = np.array([0.5, 1.0, -2.0])
+    np.testing.assert_allclose(R0 @ body.angular_acceleration(W0, R0.T @ m), body.angular_acceleration(w, m, R0), atol=1e-13)
     many = body.angular_momentum(np.stack([w, 2 * w]), np.stack([R0, R0]))
     np.testing.assert_allclose(many[1], 2 * many[0], atol=1e-14)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from support import example
 
+import kreisel
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -32,3 +34,10 @@ def test_the_demo(tmp_path, monkeypatch):
     assert max(demo.laws(G, 50) for G in demo.GROUPS) < 1e-14
     demo.picture(tmp_path / "out" / "groups.png")
     assert (tmp_path / "out" / "groups.png").stat().st_size > 10_000
+
+
+def test_modules_of_their_own_are_there_when_asked_for():
+    names = "kr.rotations.Cayley, kr.frames.Transform, kr.inertia.box, kr.exact.FreeBody"
+    code = f"import sys, kreisel as kr; {names}; print('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    assert {"exact", "frames", "inertia", "rotations", "view"} <= set(dir(kreisel))

@@ -81,7 +81,7 @@ class MassProperties:
     # Of a motion: R body to space; omega in "space" or "body" axes.
 
     def spatial(self, R: ArrayLike) -> Array:
-        """The inertia about the centre in space axes, R J R^T (3.27). Shapes (..., 3, 3)."""
+        """The inertia about the centre in space axes, R J R^T (3.26). Shapes (..., 3, 3)."""
         R = np.asarray(R, dtype=float)
         return np.asarray(R @ self.inertia @ np.swapaxes(R, -1, -2))
 
@@ -90,7 +90,7 @@ class MassProperties:
         return self.mass * np.asarray(velocity, dtype=float)
 
     def angular_momentum(self, omega: ArrayLike, R: ArrayLike | None = None) -> Array:
-        """About the centre. Body axes: J W (3.30). With a rotation matrix R, for omega in space axes: R J R^T w (3.25). Shape (..., 3)."""
+        """About the centre. Body axes: J W (3.28). With a rotation matrix R, for omega in space axes: R J R^T w (3.23). Shape (..., 3)."""
         return _times(self.inertia if R is None else self.spatial(R), omega)
 
     def kinetic_energy(self, omega: ArrayLike, velocity: ArrayLike = (0, 0, 0), R: ArrayLike | None = None) -> Array:
@@ -100,7 +100,7 @@ class MassProperties:
         return np.asarray((self.mass * np.sum(v * v, axis=-1) + spin) / 2)
 
     def angular_acceleration(self, omega: ArrayLike, torque: ArrayLike = (0, 0, 0), R: ArrayLike | None = None) -> Array:
-        """Euler's equation J A + W x J W = M (3.47), (4.51): all in body axes, or with R all in space axes. Shape (..., 3)."""
+        """Euler's equation J A + W x J W = M (3.49), (4.51): all in body axes, or with R all in space axes. Shape (..., 3)."""
         omega = np.asarray(omega, dtype=float)
         J = self.inertia if R is None else self.spatial(R)
         M = np.asarray(torque, dtype=float) - np.cross(omega, _times(J, omega))

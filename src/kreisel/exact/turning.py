@@ -69,7 +69,7 @@ def peano_baker(A: Callable[[float], ArrayLike], until: float, terms: int = 40, 
 
 
 def lagrange_sylvester(f: Callable[[Any], Any], A: ArrayLike, eigenvalues: ArrayLike) -> NDArray[np.complex128]:
-    r"""f(A) from the values of f at the distinct roots of the minimal polynomial of A (2.106).
+    r"""f(A) from the values of f at the distinct roots of the minimal polynomial of A (2.107), (2.108), if these are simple.
 
     .. math:: f(A) = \sum_i f(\lambda_i) \prod_{j \ne i} \frac{A - \lambda_j I}{\lambda_i - \lambda_j}
 

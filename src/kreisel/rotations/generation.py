@@ -134,16 +134,16 @@ def _sampled(omega: ArrayLike | Callable[[float], ArrayLike], t: Array) -> Array
 class _Table:
     """The memory of a run: a row per time, in it, for every LANES rotations, what the compiled step reads: x, omega at the nodes, h.
 
-    An explicit step writes the x of the next row at once. An implicit one also reads y, its guess of that x, and betters it.
+    A step writes the x of the next row at once, or, if it has to iterate, also reads y, its guess of that x, and betters it.
     """
 
     def __init__(
         self, parametrisation: Parametrisation, scheme: Scheme, frame: str, x0: Array, w: Array, h: Array, batch: tuple[int, ...]
     ) -> None:
-        self.n, self.batch, self.implicit = parametrisation.n_params, batch, scheme.implicit
+        self.n, self.batch = parametrisation.n_params, batch
         self.size = int(np.prod(batch))
         lanes = 1 if self.size == 1 else LANES
-        self.kernel = _kernel(parametrisation, scheme, frame, lanes)
+        self.kernel, self.iterates = _kernel(parametrisation, scheme, frame, lanes)
         blocks = -(-self.size // lanes)
         self.rows = np.zeros((len(h) + 1, blocks, self.kernel.n_in, lanes))
         m = w.shape[1]
@@ -162,7 +162,7 @@ class _Table:
         start, row, block = rows.ctypes.data, rows.strides[0], rows.strides[1]
         for k in range(len(rows) - 1):
             here = start + k * row
-            if self.implicit:
+            if self.iterates:
                 problem = self._newton(k)
                 if problem:
                     return k, problem
@@ -203,16 +203,20 @@ class _Table:
 
 
 @cache
-def _kernel(p: Parametrisation, scheme: Scheme, frame: str, lanes: int) -> Kernel:
+def _kernel(p: Parametrisation, scheme: Scheme, frame: str, lanes: int) -> tuple[Kernel, bool]:
+    """The compiled step, or, of an implicit scheme for a nonlinear equation, one iteration; and whether it is one."""
     x, h, y = ca.SX.sym("x", p.n_params), ca.SX.sym("h"), ca.SX.sym("y", p.n_params)
     w = [ca.SX.sym(f"w{i}", 3) for i in range(len(scheme.nodes))]
     f = p.space_rate if frame == "space" else p.body_rate
     if not scheme.implicit:
-        return compile(ca.Function("step", [x, *w, h], ca.cse([ca.densify(scheme.step(f, x, w, h))])), lanes)
+        return compile(ca.Function("step", [x, *w, h], ca.cse([ca.densify(scheme.step(f, x, w, h))])), lanes), False
     r = scheme.residual(f, x, y, w, h)
-    d = ca.solve(ca.jacobian(r, y), r)
+    J = ca.jacobian(r, y)
+    d = ca.solve(J, r)
+    if not ca.depends_on(J, y):  # linear: the first iteration, from y = x, is the solution
+        return compile(ca.Function("step", [x, *w, h], ca.cse([ca.densify(ca.substitute(y - d, y, x))])), lanes), False
     size = ca.mmax(ca.fabs(d)) / (1 + ca.mmax(ca.fabs(y)))
-    return compile(ca.Function("newton", [x, *w, h, y], ca.cse([ca.densify(y - d), size])), lanes)
+    return compile(ca.Function("newton", [x, *w, h, y], ca.cse([ca.densify(y - d), size])), lanes), True
 
 
 @cache
