@@ -13,7 +13,7 @@ from kreisel.exact.free_body import FreeBody
 from kreisel.exact.turning import steady_rotation
 
 Array = NDArray[np.float64]
-_DIGITS = 60
+_DIGITS = 120
 
 
 class HeavyTop:
@@ -70,7 +70,7 @@ class HeavyTop:
             z1, z2, z3 = _roots(b, -a - g * g, 2 * f * g - b, a - f * f)
             z1, z2, z3 = max(z1, mp.mpf(-1)), min(z2, mp.mpf(1)), max(z3, mp.mpf(1))
             minus, plus = p_phi - p_psi, p_phi + p_psi
-            tiny = mp.mpf(10) ** (-_DIGITS // 3) * (abs(p_phi) + abs(p_psi) + J1 * mp.sqrt(b))
+            tiny = mp.mpf(10) ** (-_DIGITS // 5) * (abs(p_phi) + abs(p_psi) + J1 * mp.sqrt(b))
             # Exactly zero: the motion goes through the vertical.
             self._minus, self._plus = (0.0 if abs(p) < tiny else float(p) for p in (minus, plus))
             if not self._plus:
@@ -130,9 +130,9 @@ class HeavyTop:
     @property
     def precession_rate(self) -> float:
         """The mean of phi' over a nutation, in rad/s: of the precession of the third axis about space z."""
-        period = self.nutation_period
-        if not np.isfinite(period):
-            raise ValueError("HeavyTop: without a period of nutation there is no mean precession")
+        if self._free is not None or self._m1 == 0:
+            raise ValueError("HeavyTop: without a torque, asleep, or on the way to the vertical, a top has no mean precession")
+        period = self.nutation_period if self._span > 0 else 1.0
         phi, _ = self._angles(np.array([0.0, period]))
         return float((phi[1] - phi[0]) / period)
 
