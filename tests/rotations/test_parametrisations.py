@@ -323,3 +323,11 @@ def test_one_of_ones_own():
     x = p.of(GENERIC)
     np.testing.assert_allclose(p.omega(x, p.rate(x, OMEGA)), OMEGA, atol=1e-12)
     assert repr(p.of) == "<operator Modified.of(R)>"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("a", ALL_PARAMETRISATIONS, ids=str)
+def test_convert_between_any_two(a):
+    x = a.of(GENERIC)
+    for b in ALL_PARAMETRISATIONS:
+        np.testing.assert_allclose(b.matrix(convert(x, a, b)), GENERIC, atol=1e-14)

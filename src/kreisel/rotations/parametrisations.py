@@ -150,8 +150,9 @@ class Stereographic(Parametrisation):
         self.name = "Stereographic()" if basis is None and a[0] == 1 else f"Stereographic(pole={np.array2string(a, precision=3)})"
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Stereographic) and np.array_equal(self.pole, other.pole)
-        return same and np.array_equal(self.basis, other.basis)  # type: ignore[attr-defined]
+        if not isinstance(other, Stereographic):
+            return NotImplemented
+        return np.array_equal(self.pole, other.pole) and np.array_equal(self.basis, other.basis)
 
     def __hash__(self) -> int:
         return hash((self.pole.tobytes(), self.basis.tobytes()))
