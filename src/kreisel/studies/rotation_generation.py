@@ -224,7 +224,7 @@ def step_operators(
         left, middle, right = figure.subplots(1, 3)
         for k, name in enumerate(schemes):
             left.semilogx(z, np.sqrt(1 + growth[name]), color=f"C{k}", lw=1.4, label=name)
-        left.set(ylim=(0, 2), xlabel=r"$z = h|\omega|$", ylabel=r"$|A(iz)|$", title="amplification per step")
+        left.set(ylim=(0, 2), xlabel=r"$z = h|\omega|$ (Euler parameters: half of it)", ylabel=r"$|A(iz)|$", title="amplification per step")
         for ax, key, title in ((middle, "determinant", r"$|\det\Lambda - 1|$"), (right, "orthogonality", r"$\max|\Lambda\Lambda^T - I|$")):
             for j, form in enumerate(forms):
                 for k, name in enumerate(schemes):
