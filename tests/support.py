@@ -11,6 +11,18 @@ from scipy.integrate import solve_ivp
 import kreisel as kr
 from kreisel.groups import S3, S3R3, SE3, SO3, UDQ, R
 from kreisel.methods import A1, A2, A3, A4, BLieDF, Composition, GeneralizedAlpha, Newmark, RATTLie, SHAKELie, WeightedResidual
+from kreisel.rotations import (
+    AxisAngle,
+    Cayley,
+    DirectionCosines,
+    EulerAngles,
+    EulerParameters,
+    Kardan,
+    RotationMatrix,
+    RotationVector,
+    SixNumbers,
+    Stereographic,
+)
 
 
 def example(name):
@@ -24,6 +36,23 @@ def example(name):
 
 #: Appending a group here is how it gets its tests.
 ALL_GROUPS = [R(1), R(3), SO3, S3, SE3, S3R3, UDQ, SO3 * R(3), S3 * R(3), SE3 * SO3 * R(4), S3 * (R(2) * S3R3), example("galilei").GALILEI]
+
+#: Appending a parametrisation here is how it gets its tests.
+ALL_PARAMETRISATIONS = [
+    RotationMatrix,
+    DirectionCosines,
+    SixNumbers,
+    Stereographic(),
+    Stereographic(pole=(1, 2, -0.5, 0.3, 0.2, 1)),
+    EulerParameters,
+    RotationVector,
+    Cayley,
+    AxisAngle,
+    EulerAngles("zxz"),
+    EulerAngles("yxy"),
+    Kardan,
+    EulerAngles("zyx"),
+]
 
 _component = st.floats(-1, 1, allow_subnormal=False)
 

@@ -73,7 +73,7 @@ from kreisel.methods import (
 )
 
 if TYPE_CHECKING:
-    from kreisel import view
+    from kreisel import exact, frames, inertia, rotations, view
     from kreisel.simulation import (
         InconsistentStart,
         Modes,
@@ -110,6 +110,8 @@ _LATER = (
     "random_steps",
     "simulate",
 )
+# Modules of their own, when they are asked for.
+_MODULES = ("exact", "frames", "inertia", "rotations", "view")
 
 
 def __getattr__(name: str) -> Any:
@@ -118,13 +120,13 @@ def __getattr__(name: str) -> Any:
         for later in _LATER:
             globals()[later] = getattr(module, later)
         return globals()[name]
-    if name == "view":  # brings in matplotlib, when it draws
-        return import_module("kreisel.view")
+    if name in _MODULES:
+        return import_module(f"kreisel.{name}")
     raise AttributeError(f"module 'kreisel' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER, "view"])
+    return sorted([*globals(), *_LATER, *_MODULES])
 
 
 __all__ = [
@@ -200,13 +202,17 @@ __all__ = [
     "embedding_norm",
     "equilibrium",
     "equilibrium_path",
+    "exact",
+    "frames",
     "helix",
     "imbalance",
+    "inertia",
     "load",
     "models",
     "modes",
     "natural",
     "random_steps",
+    "rotations",
     "simulate",
     "straight",
     "view",

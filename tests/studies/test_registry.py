@@ -31,8 +31,12 @@ SMALL = {
     "sadlowski/intermediate-axis": {"step": 0.1, "t_end": 3.0},
     "sadlowski/heavy-top": {"steps": [0.02, 0.04], "t_end": 1.0},
     "sadlowski/printed-tangents": {"steps": [0.1], "top_steps": [0.04], "t_end": 2.5},
+    "sadlowski/rotation-generation": {"steps": [0.1, 0.5], "sweeps": [0, 90], "schemes": "midpoint"},
+    "sadlowski/step-operators": {"steps": [0.1, 0.5], "alphas": 0.5},
     "kreisel/group-accuracy": {"groups": "SO3", "samples": 1},
 }
+#: Studies without a simulation.
+WITHOUT_RUN = {"kreisel/group-accuracy", "sadlowski/rotation-generation", "sadlowski/step-operators"}
 OF_A_RUN = {"t_end", "position", "rotation", "velocity", "energy_start", "energy_end", "max_constraint", "newton_iterations_mean"}
 
 
@@ -48,7 +52,7 @@ def test_study(name, tmp_path):
     assert set(SMALL[name]) <= set(result.options)
     text = json.dumps(result.plain(), allow_nan=False)
     numbers = json.loads(text)["numbers"]
-    if not name.startswith("kreisel/"):
+    if name not in WITHOUT_RUN:
         assert set(numbers) >= OF_A_RUN
         body, rotation = next(iter(numbers["rotation"].items()))
         if name == "sadlowski/oscillators":  # a coordinate that is no body
@@ -86,6 +90,10 @@ def test_parameters_of_model_and_method_are_options():
         ("klemps/soft-spring", {"damping": []}, "must not be empty"),
         ("klemps/soft-spring", {"formulation": 3}, "must be a word"),
         ("klemps/angle-wrap", {"alpha": 0.0}, "must not be zero"),
+        ("sadlowski/rotation-generation", {"forms": "seven"}, "there is no form 'seven'"),
+        ("sadlowski/rotation-generation", {"steps": -0.1}, "must be positive"),
+        ("sadlowski/rotation-generation", {"omega": [0, 0, 0]}, "not all zero"),
+        ("sadlowski/step-operators", {"forms": "five"}, "there is no linear form 'five'"),
     ],
 )
 def test_mistakes(name, options, message):

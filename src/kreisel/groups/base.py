@@ -6,17 +6,15 @@ All operators are left trivialised: a velocity :math:`v` at :math:`q` stands for
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from functools import cached_property
 from math import factorial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kreisel.symbolic import ArrayFunction
+from kreisel.symbolic.operator import Operators, finite, operator
 from kreisel.symbolic.smallangle import bernoulli
 
 Array = NDArray[np.float64]
@@ -32,108 +30,8 @@ Scalar = Any  # ()
 # more is a mistake.
 TOLERANCE = 1e-6
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-if TYPE_CHECKING:
-
-    def operator(formula: F) -> F: ...
-
-else:
-
-    class operator:
-        """A formula in symbols that also works on arrays.
-
-        Called with SX expressions it gives an expression; called with arrays (any leading axes), it is compiled and applied.
-        The annotations of the formula name the shapes; keyword arguments are fixed choices.
-        """
-
-        def __init__(self, formula, like=None):
-            self.formula = formula
-            source = like.formula if like else formula
-            names = [p for p in inspect.signature(source).parameters.values() if p.name != "self"]
-            self.arguments = {p.name: p.annotation for p in names if p.kind is not p.KEYWORD_ONLY}
-            self.defaults = {p.name: p.default for p in names if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY}
-            self.result = inspect.signature(source).return_annotation
-            self.__doc__ = formula.__doc__ or source.__doc__
-
-        def __set_name__(self, owner, name):
-            self.name = name
-
-        def __get__(self, group, owner=None):
-            if group is None:
-                return self
-            bound = _Bound(self, group)
-            group.__dict__[self.name] = bound  # found first from now on
-            return bound
-
-
-class _Bound:
-    """An operator of one group."""
-
-    def __init__(self, definition: Any, group: Group) -> None:
-        self.definition, self.group = definition, group
-        self.__doc__ = definition.__doc__
-        self.__name__ = definition.name
-        self._compiled: dict[tuple[tuple[str, Any], ...], ArrayFunction] = {}
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        names = list(self.definition.arguments)
-        for name in names[len(args) :]:
-            if name in options:
-                args += (options.pop(name),)
-            elif name in self.definition.defaults:
-                args += (self.definition.defaults[name],)
-        if any(isinstance(a, ca.SX) for a in args):
-            return self.definition.formula(self.group, *(a if isinstance(a, ca.SX) else ca.SX(ca.DM(a)) for a in args), **options)
-        return self.compiled(**options)(*args)
-
-    def compiled(self, **options: Any) -> ArrayFunction:
-        """The array function behind the operator."""
-        key = tuple(sorted(options.items()))
-        if key not in self._compiled:
-            d, g = self.definition, self.group
-            kinds = d.result.removeprefix("tuple[").removesuffix("]").split(", ")
-
-            def formula(*symbols: ca.SX) -> Any:
-                return d.formula(g, *symbols, **options)
-
-            def valid(*symbols: ca.SX) -> ca.SX:
-                # The results count, too: at a singular point of an operator there is an error, not a nan.
-                values = formula(*symbols)
-                ok = ca.SX(1)
-                for value in values if isinstance(values, tuple) else (values,):
-                    ok = ca.logic_and(ok, _finite(value))
-                for symbol, kind in zip(symbols, d.arguments.values(), strict=True):
-                    ok = ca.logic_and(ok, g._admissible(kind, symbol))
-                return ok
-
-            self._compiled[key] = ArrayFunction(
-                name=f"{g}.{d.name}",
-                formula=formula,
-                arguments={name: g._shape(kind) for name, kind in d.arguments.items()},
-                results=[g._shape(kind) for kind in kinds],
-                valid=valid,
-                refuse=self._refuse,
-            )
-        return self._compiled[key]
-
-    def _refuse(self, *values: Array) -> str:
-        for (name, kind), value in zip(self.definition.arguments.items(), values, strict=True):
-            problem = self.group._problem(kind, value)
-            if problem:
-                return f"{name} {problem}"
-        given = ", ".join(f"{n} = {np.array2string(v, precision=6)}" for n, v in zip(self.definition.arguments, values, strict=True))
-        return f"there is no finite result for {given}"
-
-    def __repr__(self) -> str:
-        return f"<operator {self.group}.{self.__name__}({', '.join(self.definition.arguments)})>"
-
-
-def _finite(x: ca.SX) -> ca.SX:
-    return ca.sum1(ca.fabs(ca.vec(ca.densify(x)))) <= 1e300
-
-
-class Group:
+class Group(Operators):
     """A Lie group. To add one of your own, derive from this class and
 
     1. set ``n_params`` (numbers that describe an element) and ``dim`` (dimension of the algebra), and a ``name``;
@@ -156,15 +54,6 @@ class Group:
     bi_invariant: ClassVar[bool] = False
     #: What an element is, for messages.
     element: str = "an element of the group"
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        for name, formula in list(vars(cls).items()):
-            parent = getattr(super(cls, cls), name, None)
-            if inspect.isfunction(formula) and type(parent).__name__ == "operator":
-                wrapped = operator(formula, like=parent)  # type: ignore[call-arg]
-                wrapped.name = name  # type: ignore[attr-defined]
-                setattr(cls, name, wrapped)
 
     def __str__(self) -> str:
         return self.name
@@ -469,7 +358,7 @@ class Group:
         return ca.SX(0)
 
     def _admissible(self, kind: str, x: ca.SX) -> ca.SX:
-        return ca.logic_and(_finite(x), self._excess(kind, x) <= TOLERANCE)
+        return ca.logic_and(finite(x), self._excess(kind, x) <= TOLERANCE)
 
     def _problem(self, kind: str, value: Array) -> str:
         """What is wrong with an argument, in words; empty if nothing is."""

@@ -12,6 +12,7 @@ from kreisel.studies import (
     printed_tangents,
     roll_up,
     rolling_disk,
+    rotation_generation,
     rotational_dynamics,
     shell,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "reproduce",
     "roll_up",
     "rolling_disk",
+    "rotation_generation",
     "rotational_dynamics",
     "shell",
     "study",

@@ -40,13 +40,18 @@ class Kernel:
     n_out: int
     lanes: int = 1
 
+    @property
+    def routine(self) -> Callable[[int, int], None]:
+        """The function itself, for callers who keep its arrays: takes the addresses of ``in`` and ``out``."""
+        return _ROUTINE(self.address)
+
     def __call__(self, x: ArrayLike) -> Array:
         """Evaluates ``lanes`` instances: shape (n_in, lanes) -> (n_out, lanes)."""
         x = np.ascontiguousarray(x, dtype=np.float64)
         if x.shape != (self.n_in, self.lanes):
             raise ValueError(f"kernel '{self.name}' takes an array of shape {(self.n_in, self.lanes)}, got {x.shape}")
         y = np.empty((self.n_out, self.lanes))
-        _ROUTINE(self.address)(x.ctypes.data, y.ctypes.data)
+        self.routine(x.ctypes.data, y.ctypes.data)
         return y
 
 
