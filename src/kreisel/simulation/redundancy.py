@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method, ProjectVelocity
@@ -114,16 +114,23 @@ class Reduced:
             if memory:
                 out[:, layout.n_state - memory :] = records[:, solution._layout.n_state - memory :]
             q = solution._state("q", records)
+            rest = np.setdiff1d(np.arange(len(self.matrix.rows)), self.kept)
             for k, record in enumerate(records):
                 G = self.matrix(self.matrix.state(q[k], record[T]))
-                inverse = np.linalg.pinv(G.T, rcond=DEPENDENT)
+                # Forces of rows left out, by those that were kept; multipliers along (-C, 1) do nothing.
+                Q, upper = np.linalg.qr(G[self.kept].T)
+                N = np.zeros((len(G), len(rest)))
+                N[self.kept], N[rest] = -solve_triangular(upper, Q.T @ G[rest].T), np.eye(len(rest))
+                useless = np.linalg.qr(N)[0]
                 for kind, states in (("lam", method.lam_states), ("mu", method.mu_states)):
                     old_rows = solution.system.rows if kind == "lam" else solution.system.pfaffian_rows
                     new_rows = self.original.rows if kind == "lam" else self.original.pfaffian_rows
                     shift = 0 if kind == "lam" else held
                     for name in states:
+                        full = np.zeros(len(G))
                         given = solution._multipliers(getattr(solution._layout, kind), old_rows, name, record[None])[0]
-                        full = (inverse @ (G[rows[kind] + shift].T @ given))[shift : shift + sum(new_rows)]
+                        full[rows[kind] + shift] = given
+                        full = (full - useless @ (useless.T @ full))[shift : shift + sum(new_rows)]
                         at = 0
                         for places, n in zip(getattr(layout, kind), new_rows, strict=True):
                             if n:
