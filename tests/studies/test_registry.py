@@ -27,6 +27,15 @@ SMALL = {
     "klemps/soft-spring": {"t_end": 0.5},
     "klemps/stiff-spring": {"damping": 100, "t_end": 0.2},
     "klemps/angle-wrap": {"t_end": 0.2},
+    "siebert/satellite-forward": {"steps": [5, 10]},
+    "siebert/satellite-friction": {"steps": [5]},
+    "siebert/gyro-top": {"steps": [0.01], "t_end": 0.1},
+    "benchmark/iftomm-pendulum": {"t_end": 0.5},
+    "benchmark/iftomm-n-four-bar": {"t_end": 0.2, "step": 0.01},
+    "benchmark/iftomm-squeezer": {"steps": 50, "t_end": 0.003},
+    "benchmark/iftomm-bricard": {"t_end": 0.1},
+    "benchmark/iftomm-governor": {"t_end": 0.05},
+    "mueller/brick-pendulum": {"steps": 50},
     "kreisel/group-accuracy": {"groups": "SO3", "samples": 1},
 }
 OF_A_RUN = {"t_end", "position", "rotation", "velocity", "energy_start", "energy_end", "max_constraint", "newton_iterations_mean"}
@@ -47,7 +56,7 @@ def test_study(name, tmp_path):
     if not name.startswith("kreisel/"):
         assert set(numbers) >= OF_A_RUN
         body, rotation = next(iter(numbers["rotation"].items()))
-        assert np.allclose(np.array(rotation) @ np.transpose(rotation), np.eye(3), atol=1e-12)
+        assert rotation is None or np.allclose(np.array(rotation) @ np.transpose(rotation), np.eye(3), atol=1e-12)
         assert len(numbers["position"][body]) == 3
     if "error_table" in numbers:
         assert {"q", "v", "lam"} <= set(numbers["orders"])

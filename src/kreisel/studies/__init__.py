@@ -2,7 +2,19 @@
 
 from typing import Any
 
-from kreisel.studies import beam_statics, extended_top, flying_spaghetti, group_accuracy, heavy_top, roll_up, rolling_disk, shell
+from kreisel.studies import (
+    beam_statics,
+    extended_top,
+    flying_spaghetti,
+    group_accuracy,
+    gyro_top,
+    heavy_top,
+    iftomm,
+    roll_up,
+    rolling_disk,
+    satellite,
+    shell,
+)
 from kreisel.studies.base import STUDIES, Result, Study, find, study
 
 
@@ -25,10 +37,13 @@ __all__ = [
     "find",
     "flying_spaghetti",
     "group_accuracy",
+    "gyro_top",
     "heavy_top",
+    "iftomm",
     "reproduce",
     "roll_up",
     "rolling_disk",
+    "satellite",
     "shell",
     "study",
 ]
