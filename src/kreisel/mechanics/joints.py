@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.forces import vector
 from kreisel.mechanics.frame import Frame
-from kreisel.mechanics.freedom import Freedom, SecondTurn, Slide, Turn, followed
+from kreisel.mechanics.freedom import FirstTurn, Freedom, SecondTurn, Slide, Turn, followed
 
 if TYPE_CHECKING:
     from kreisel.mechanics.mechanism import Mechanism
@@ -244,7 +244,7 @@ class Universal(Joint):
     about these axes. Where both axes fall on one another in b (second = a quarter turn) the joint is singular."""
 
     kind = "universal joint"
-    freedoms: ClassVar[dict[str, Freedom]] = {"first": Turn(), "second": SecondTurn()}
+    freedoms: ClassVar[dict[str, Freedom]] = {"first": FirstTurn(), "second": SecondTurn()}
 
     def __init__(
         self, a: str, b: str, at: ArrayLike, axis: ArrayLike, second: ArrayLike, *, friction: ArrayLike = 0.0, name: str = ""
