@@ -108,9 +108,9 @@ def squeezer(formulation: str = "directors", *, torque: float = 0.033) -> System
 
 
 def bricard(formulation: str = "directors", *, thickness: float = 0.1, gravity: float = 9.81) -> System:
-    """Problem A04: Bricard's mechanism, five rods of 1 m and 1 kg on six hinges along edges of a cube; one of its constraints is redundant,
-    whatever its position, so that it can move.
+    """Problem A04: Bricard's mechanism, five rods of 1 m and 1 kg on six hinges along edges of a cube.
 
+    One of its constraints is redundant in every position, so that it can move although their count leaves no freedom.
     "rod 1" to "rod 5", hinges "P0" to "P5"; it starts at rest, gravity acts along the second axis, downwards. ``thickness``: of the square
     cross section.
 
@@ -139,13 +139,12 @@ def governor(
     speed: float = 2 * pi,
     gravity: float = 9.81,
 ) -> System:
-    """Problem A05: the stiff flyball governor, a shaft with two rods that carry balls of 5 kg, and a slider on it; the coupling rods are
-    spring-damper elements.
+    """Problem A05: the stiff flyball governor, a shaft with two rods that carry balls, and a slider held by spring-damper elements.
 
-    Shaft and rods 1 m x 0.01 m x 0.01 m, slider a cube of 0.1 m, of the density 3000 kg/m^3; rods hang on the shaft's top, 0.05 m to its
-    sides, at the start 30 degrees below the horizontal; springs of length 0.5 m between their middles and the slider, at the height 0.5 m.
-    The shaft turns with ``speed``; gravity acts along the third axis. Hinges "bearing", "left" and "right", rail "rail", whose stroke is
-    measured from the start. Balls and rods are one body each, "left arm" and "right arm".
+    Shaft and rods 1 m x 0.01 m x 0.01 m, slider a cube of 0.1 m, of the density 3000 kg/m^3. The rods hang on the shaft's top, 0.05 m to
+    its sides, at the start 30 degrees below the horizontal, with 5 kg at their ends; springs of length 0.5 m tie their middles to the
+    slider, at the height 0.5 m. The shaft turns with ``speed``; gravity acts along the third axis, downwards. Hinges "bearing", "left" and
+    "right", rail "rail", whose stroke is measured from the start. Balls and rods are one body each, "left arm" and "right arm".
 
     >>> governor().degrees_of_freedom
     4

@@ -21,9 +21,9 @@ def bar(
 
 
 def pendulum(mass: float = 1.0, length: float = 1.0, gravity: float = 9.81, angle: float = np.pi) -> System:
-    """A point mass "bob" on a rod without mass that hangs on the origin; it starts at rest at the given angle from the first axis. Gravity
-    acts along the second axis, downwards.
+    """A point mass "bob" on a rod without mass that hangs on the origin.
 
+    It starts at rest, at the given angle from the first axis. Gravity acts along the second axis, downwards.
     With the angle pi and the values given: problem A01 of the IFToMM library of benchmarks (González, Dopico, Lugrís, Cuadrado,
     Multibody Syst. Dyn. 16 (2006) 179-190; lim.ii.udc.es/mbsbenchmark).
 

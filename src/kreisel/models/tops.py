@@ -29,8 +29,8 @@ def heavy_top(
 ) -> System:
     """The heavy top of Hante (Remark 5.1): a symmetric body that turns about a fixed point, its axis horizontal at the start.
 
-    ``formulation``: "SO3", "S3" (without constraints), "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ". ``spin``: "fast" or "slow", or give
-    ``omega`` in body axes. ``inertia``: about the centre of mass. ``centre``: of mass, from the fixed point, in body axes.
+    ``formulation``: "SO3", "S3" (without constraints), "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ", "directors". ``spin``: "fast" or "slow",
+    or give ``omega`` in body axes. ``inertia``: about the centre of mass. ``centre``: of mass, from the fixed point, in body axes.
 
     >>> heavy_top("SE3", spin="slow").degrees_of_freedom
     3
