@@ -77,6 +77,44 @@ def test_every_joint_in_all_coordinates(coordinates):
         assert coarse / fine == pytest.approx(4, rel=0.15)
 
 
+@pytest.mark.slow  # half a minute of compiling
+def test_bem_on_every_joint():
+    """Against RATTLie in the same coordinates: differences of second order, in motion, joint coordinates and reactions."""
+    gaps = []
+    for h in (1 / 256, 1 / 512):
+        runs = zoo_run("directors", h, kr.BEM()), zoo_run("SO3xR3", h)
+        gaps.append([np.abs(a - b).max() for a, b in zip(*map(seen, runs), strict=True)])
+    assert runs[0].constraint_violation.max() < 1e-13
+    for coarse, fine in zip(*gaps, strict=True):
+        assert coarse < 5e-2
+        assert coarse / fine == pytest.approx(4, rel=0.15)
+
+
+def test_joints_on_nodes_of_beams():
+    """A stiff beam on a hinge, a body on a slider at its end: as with a rigid bar, up to its bending."""
+    ends = []
+    for flexible in (True, False):
+        m = kr.Mechanism(gravity=GRAVITY)
+        if flexible:
+            section = kr.Section.circle(0.05, E=2e11, nu=0.3, rho=1000)
+            beam = m.beam("bar", 1.0, 2, section, curve=kr.straight(direction=(1, 0, 0)), start="free")
+            first, last = beam.start, beam.end
+        else:
+            section = kr.Section.circle(0.05, E=2e11, nu=0.3, rho=1000)
+            # as the beam has it: halves and quarters of its mass in three points, each a disk
+            M, disk = section.mass, section.mass_matrix
+            J = np.diag([disk[2, 2], disk[0, 0] + M / 8 * 1.0, disk[0, 0] + M / 8 * 1.0])
+            first = last = m.body("bar", M, J, position=(0.5, 0, 0))
+        m.joint(kr.Revolute("ground", first, (0, 0, 0), (0, 1, 0), name="hinge"))
+        m.body("block", 2.0, (0.1, 0.1, 0.1), position=(1.2, 0, 0))
+        m.joint(kr.Prismatic(last, "block", (1, 0, 0), (1, 0, 0), friction=5.0, name="slider"))
+        sol = kr.simulate(m.system("S3R3"), until=0.3, step=0.002, method=kr.GeneralizedAlpha(rho_inf=0.5))
+        assert sol.success, sol.message
+        ends.append([sol.joint("hinge").angle[-1], sol.joint("slider").stroke[-1], *sol.position("block")[-1]])
+    assert abs(ends[0][0]) > 0.3
+    np.testing.assert_allclose(*ends, atol=2e-3)
+
+
 def test_coordinates_and_rates_belong_together():
     """The rate is the derivative of the coordinate, for every freedom; the gear and the drive do as told."""
     sol = zoo_run("S3R3", 1 / 512)
@@ -262,7 +300,8 @@ def system_with(*things):
         (lambda: kr.Revolute("a", "b", axis=(0, 0, 1)), "needs either at, or at_a and at_b"),
         (lambda: kr.Revolute("a", "b", (0, 0), (0, 0, 1)), "at must be three finite numbers"),
         (lambda: kr.Revolute("a", "b", (0, 0, 0), axis_a=(0, 0, 1)), "needs axis_a and axis_b, both"),
-        (lambda: kr.Revolute("a", "b", (0, 0, 0), (0, 0, 1), friction=-1.0), "friction must not be negative"),
+        (lambda: kr.Revolute("a", "b", (0, 0, 0), (0, 0, 1), friction=-1.0), "friction must be one number or 1, for angle; none"),
+        (lambda: kr.Planar("a", "b", (0, 0, 0), (0, 0, 1), friction=(1, 2)), "friction must be one number or 3, for first, second, angle"),
         (lambda: kr.Universal("a", "b", (0, 0, 0), (0, 0, 1), (0, 1, 1), name="u"), "'u': the axes must be at right angles"),
         (lambda: kr.Distance("a", "b", length=0.0), "the length must be positive"),
         (lambda: system_with(kr.Distance("a", "b", at_a=(1, 0, 0), name="rod")), "rod 'rod': its ends are at one place"),

@@ -118,8 +118,21 @@ def test_constraints_that_contradict_each_other():
     m.joint(kr.Constraint("there", "p", lambda t, p: p.x - 1))
     with pytest.raises(kr.InconsistentStart, match="the start violates the constraints: positions by 1"):
         kr.simulate(m.system(), until=1, step=0.1)
-    with pytest.raises(kr.InconsistentStart, match=r"cannot project the start.*\(at '(here|there)'\)"):
+    with pytest.raises(kr.InconsistentStart, match=r"cannot all be met near the start: '(here|there)' is left with a gap of 0.5"):
         kr.simulate(m.system(), until=1, step=0.1, project=True)
+
+
+def test_a_mechanism_that_cannot_be_assembled():
+    """Two bars that are too short to reach from one hinge to the other."""
+    m = kr.Mechanism(plane=True)
+    m.body("left", 1.0, 0.1, position=(0.5, 0.1))
+    m.body("right", 1.0, 0.1, position=(2.5, 0))
+    m.joint(kr.Spherical("ground", "left", at_a=(0, 0, 0), at_b=(-0.5, 0, 0), name="A"))
+    m.joint(kr.Spherical("left", "right", at_a=(0.5, 0, 0), at_b=(-0.5, 0, 0), name="B"))
+    m.joint(kr.Spherical("ground", "right", at_a=(3, 0, 0), at_b=(0.5, 0, 0), name="C"))
+    for coordinates in ("directors", "SE3"):
+        with pytest.raises(kr.InconsistentStart, match=r"the constraints cannot all be met near the start: '.*' is left with a gap of 0\."):
+            kr.simulate(m.system(coordinates), until=1, step=0.1, project=True)
 
 
 def test_a_redundant_loop_is_assembled_from_a_rough_guess():

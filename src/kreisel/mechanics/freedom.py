@@ -30,6 +30,11 @@ class Freedom:
         (Siebert, 3.3, corrected): angles about the reciprocal axis, strokes along the axis itself."""
         raise NotImplementedError
 
+    def direction(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
+        """Velocity of the origin of B and angular velocity of B, both against A and in space axes, where the rate is one and all others are
+        zero: what spans the motions that the joint allows, also in the middle of a step."""
+        raise NotImplementedError
+
     def shifted(self, A: Frame, B: Frame, by: ca.SX) -> ca.SX:
         """A column that is zero where the coordinate has the given value, without a branch: for prescribed motions."""
         return self.value(A, B) - by
@@ -52,9 +57,20 @@ class Turn(Freedom):
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         return ca.dot(A.dual[:, 2], B.space_omega - A.space_omega)
 
+    def direction(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
+        return ca.SX.zeros(3), A.R[:, 2]
+
     def shifted(self, A: Frame, B: Frame, by: ca.SX) -> ca.SX:
         c, s = self.cosine_and_sine(A, B)
         return s * ca.cos(by) - c * ca.sin(by)
+
+
+@dataclass(frozen=True)
+class FirstTurn(Turn):
+    """The same as the first angle of a universal joint, whose second one is about the first axis of B."""
+
+    def rate(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.dot(_reciprocal(A.R[:, 2], B.R[:, 0]), B.space_omega - A.space_omega)
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,10 @@ class SecondTurn(Turn):
         return ca.dot(A.R[:, 2], B.R[:, 2]), ca.dot(A.R[:, 2], B.R[:, 1])
 
     def rate(self, A: Frame, B: Frame) -> ca.SX:
-        return ca.dot(B.dual[:, 0], B.space_omega - A.space_omega)
+        return ca.dot(_reciprocal(B.R[:, 0], A.R[:, 2]), B.space_omega - A.space_omega)
+
+    def direction(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
+        return ca.SX.zeros(3), B.R[:, 0]
 
 
 @dataclass(frozen=True)
@@ -79,6 +98,15 @@ class Slide(Freedom):
 
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         return ca.dot(A.R[:, self.axis], B.velocity - A.velocity - ca.cross(A.space_omega, B.x - A.x))
+
+    def direction(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
+        return A.dual[:, self.axis], ca.SX.zeros(3)
+
+
+def _reciprocal(a: ca.SX, b: ca.SX) -> ca.SX:
+    """The vector in the plane of two axes whose product with the first is one and with the second zero."""
+    aa, ab, bb = ca.sumsqr(a), ca.dot(a, b), ca.sumsqr(b)
+    return (a * bb - b * ab) / (aa * bb - ab**2)
 
 
 def unwrapped(angle: ca.SX, expected: ca.SX) -> ca.SX:

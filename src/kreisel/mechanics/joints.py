@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.forces import vector
 from kreisel.mechanics.frame import Frame
-from kreisel.mechanics.freedom import Freedom, SecondTurn, Slide, Turn, followed
+from kreisel.mechanics.freedom import FirstTurn, Freedom, SecondTurn, Slide, Turn, followed
 
 if TYPE_CHECKING:
     from kreisel.mechanics.mechanism import Mechanism
@@ -66,12 +66,11 @@ class Joint(Element):
                 raise ValueError(f"{self.kind} '{self.name}': the axis has length zero")
         if self.points[0] is None:
             self.parameters = {"at_a": self.points[1], "at_b": self.points[2]}
-        coefficients = np.broadcast_to(np.asarray(friction, dtype=float), len(self.freedoms)) if self.freedoms else np.zeros(0)
-        if np.any(np.asarray(friction)) and not self.freedoms:
-            raise ValueError(f"{self.kind} '{self.name}' has no joint coordinate that friction could act on")
-        if not np.all(coefficients >= 0):
-            raise ValueError(f"{self.kind} '{self.name}': friction must not be negative, got {friction!r}")
-        self.friction = np.array(coefficients)
+        k = np.asarray(friction, dtype=float)
+        if k.shape not in ((), (len(self.freedoms),)) or not np.all(k >= 0):
+            wanted = f"one number or {len(self.freedoms)}, for {', '.join(self.freedoms) or 'none'}; none of them negative"
+            raise ValueError(f"{self.kind} '{self.name}': friction must be {wanted}; got {friction!r}")
+        self.friction = np.broadcast_to(k, len(self.freedoms)).copy()
         if np.any(self.friction):
             self.power = self._friction
         turning = [name for name, f in self.freedoms.items() if f.turns]
@@ -244,7 +243,7 @@ class Universal(Joint):
     about these axes. Where both axes fall on one another in b (second = a quarter turn) the joint is singular."""
 
     kind = "universal joint"
-    freedoms: ClassVar[dict[str, Freedom]] = {"first": Turn(), "second": SecondTurn()}
+    freedoms: ClassVar[dict[str, Freedom]] = {"first": FirstTurn(), "second": SecondTurn()}
 
     def __init__(
         self, a: str, b: str, at: ArrayLike, axis: ArrayLike, second: ArrayLike, *, friction: ArrayLike = 0.0, name: str = ""

@@ -79,4 +79,5 @@ _INHERITED = {
     "symmetric",
     "extra_steps",
     "order_multipliers",
+    "covariant_inputs",
 }

@@ -1,22 +1,37 @@
 """Ready-made systems, with the parameters of their sources."""
 
 from kreisel.models.beams import bend, flying_spaghetti, roll_up
+from kreisel.models.benchmark import bricard, governor, n_four_bar, squeezer
 from kreisel.models.disk import rolling_disk
+from kreisel.models.mechanisms import brick_pendulum, chain, double_pendulum, four_bar, pendulum, slider_crank
 from kreisel.models.oscillator import oscillator
 from kreisel.models.rotations import intermediate_axis, symmetric_top
+from kreisel.models.satellite import satellite
 from kreisel.models.shells import flying_plate, strip
-from kreisel.models.tops import extended_top, heavy_top
+from kreisel.models.tops import extended_top, gyro_top, heavy_top
 
 __all__ = [
     "bend",
+    "bricard",
+    "brick_pendulum",
+    "chain",
+    "double_pendulum",
     "extended_top",
     "flying_plate",
     "flying_spaghetti",
+    "four_bar",
+    "governor",
+    "gyro_top",
     "heavy_top",
     "intermediate_axis",
+    "n_four_bar",
     "oscillator",
+    "pendulum",
     "roll_up",
     "rolling_disk",
+    "satellite",
+    "slider_crank",
+    "squeezer",
     "strip",
     "symmetric_top",
 ]

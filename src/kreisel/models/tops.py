@@ -29,8 +29,8 @@ def heavy_top(
 ) -> System:
     """The heavy top of Hante (Remark 5.1): a symmetric body that turns about a fixed point, its axis horizontal at the start.
 
-    ``formulation``: "SO3", "S3" (without constraints), "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ". ``spin``: "fast" or "slow", or give
-    ``omega`` in body axes. ``inertia``: about the centre of mass. ``centre``: of mass, from the fixed point, in body axes.
+    ``formulation``: "SO3", "S3" (without constraints), "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ", "directors". ``spin``: "fast" or "slow",
+    or give ``omega`` in body axes. ``inertia``: about the centre of mass. ``centre``: of mass, from the fixed point, in body axes.
 
     >>> heavy_top("SE3", spin="slow").degrees_of_freedom
     3
@@ -121,3 +121,36 @@ def extended_top(
         others = [e for e in system.elements if not isinstance(e, Inertia)]
         system = System.of(system.nodes, [*others, Inertia("inertia of top", "top", np.diag(about_centre))])
     return system
+
+
+def gyro_top(
+    formulation: str = "directors",
+    *,
+    height: float = 0.1,
+    radius: float = 0.05,
+    density: float = 2700.0,
+    inclination: float = pi / 3,
+    precession: float = 10.0,
+    gravity: float = 9.81,
+) -> System:
+    r"""The top of Siebert (5.5): a cone on its tip that precesses steadily about the vertical third axis.
+
+    Its axis, the third of the body, starts at (0, -sin, cos) of the ``inclination``; it goes round with the angular velocity
+    ``precession`` if it spins about itself with :math:`m g l/(J_3\omega_p) + (J_1 - J_3)/J_3\,\omega_p\cos\theta`, with the moments about
+    the tip and the distance l of the centre of mass.
+
+    >>> gyro_top("S3R3").degrees_of_freedom
+    3
+    """
+    mass = density * pi * radius**2 * height / 3
+    l, J3 = 3 * height / 4, 3 / 10 * mass * radius**2
+    central = 3 * mass / 80 * (4 * radius**2 + height**2)
+    J1 = central + mass * l**2
+    spin = mass * gravity * l / (J3 * precession) + (J1 - J3) / J3 * precession * np.cos(inclination)
+    R = np.asarray(SO3.matrix(SO3.exp([inclination, 0, 0])))
+    X = np.array([0, 0, l])
+    W = R.T @ np.array([0, 0, precession]) + np.array([0, 0, spin])
+    m = Mechanism(gravity=(0, 0, -gravity))
+    m.body("top", mass, (central, central, J3), position=R @ X, rotation=R, omega=W, velocity=R @ np.cross(W, X))
+    m.joint(Spherical("ground", "top", at_b=-X, name="pivot"))
+    return m.system(formulation)

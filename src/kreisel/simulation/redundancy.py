@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method, ProjectVelocity
@@ -75,15 +75,18 @@ class ConstraintMatrix:
     def assembled(self, S: Array) -> tuple[Array, float]:
         """A configuration near S that satisfies the holonomic constraints, by Gauss and Newton; and what violation is left."""
         held = sum(self.system.rows)
-        gap = old = np.inf
-        for _ in range(30):
+        best, least, old = S, np.inf, np.inf
+        for _ in range(100):
             phi = self._monitors.rows("constraint", S[None])[0]
             gap = float(np.abs(phi).max(initial=0.0))
+            if gap < least:
+                best, least = S, gap
             if gap < 1e-15 or (gap < 1e-9 and gap > 0.3 * old):
                 break
             old = gap
-            S = self.moved(S, -np.linalg.lstsq(self(S)[:held], phi, rcond=DEPENDENT)[0])
-        return S, gap
+            x = -np.linalg.lstsq(self(S)[:held], phi, rcond=DEPENDENT)[0]
+            S = self.moved(S, x / max(1.0, 2 * float(np.abs(x).max())))
+        return best, least
 
 
 @dataclass(frozen=True)
@@ -114,16 +117,23 @@ class Reduced:
             if memory:
                 out[:, layout.n_state - memory :] = records[:, solution._layout.n_state - memory :]
             q = solution._state("q", records)
+            rest = np.setdiff1d(np.arange(len(self.matrix.rows)), self.kept)
             for k, record in enumerate(records):
                 G = self.matrix(self.matrix.state(q[k], record[T]))
-                inverse = np.linalg.pinv(G.T, rcond=DEPENDENT)
+                # Forces of rows left out, by those that were kept; multipliers along (-C, 1) do nothing.
+                Q, upper = np.linalg.qr(G[self.kept].T)
+                N = np.zeros((len(G), len(rest)))
+                N[self.kept], N[rest] = -solve_triangular(upper, Q.T @ G[rest].T), np.eye(len(rest))
+                useless = np.linalg.qr(N)[0]
                 for kind, states in (("lam", method.lam_states), ("mu", method.mu_states)):
                     old_rows = solution.system.rows if kind == "lam" else solution.system.pfaffian_rows
                     new_rows = self.original.rows if kind == "lam" else self.original.pfaffian_rows
                     shift = 0 if kind == "lam" else held
                     for name in states:
+                        full = np.zeros(len(G))
                         given = solution._multipliers(getattr(solution._layout, kind), old_rows, name, record[None])[0]
-                        full = (inverse @ (G[rows[kind] + shift].T @ given))[shift : shift + sum(new_rows)]
+                        full[rows[kind] + shift] = given
+                        full = (full - useless @ (useless.T @ full))[shift : shift + sum(new_rows)]
                         at = 0
                         for places, n in zip(getattr(layout, kind), new_rows, strict=True):
                             if n:
@@ -173,6 +183,16 @@ def reduce(system: System, q: Array) -> Reduced | None:
     elements = [e.without(dropped.get(k, [])) for k, e in enumerate(system.elements)]
     names = tuple(f"{len(rows)} of '{system.elements[k].name}'" for k, rows in dropped.items())
     return Reduced(system, System.of(system.nodes, elements, system.structures), matrix, kept, names)
+
+
+def unassembled(system: System, q: Array) -> str:
+    """Which constraint cannot be met near the configuration q, and by how much; empty if all can."""
+    matrix = ConstraintMatrix(system)
+    S, gap = matrix.assembled(matrix.state(q))
+    if gap <= 1e-8 * max(1e-12, float(np.abs(q).max())):
+        return ""
+    k = matrix.rows[int(np.argmax(np.abs(matrix._monitors.rows("constraint", S[None])[0])))][0]
+    return f"the constraints cannot all be met near the start: '{system.elements[k].name}' is left with a gap of {gap:.3g}"
 
 
 def _scaled(G: Array) -> Array:

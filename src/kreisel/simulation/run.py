@@ -106,25 +106,29 @@ def simulate(
     if reason:
         raise ValueError(f"{method} does not fit this system: {reason}")
     given = until, step, method, newton, initial, acceleration, controls, project, every, tuple(events), solver, progress
-    singular: SingularStart | None = None
+    failure: InconsistentStart | None = None
     try:
         solution = _simulate(system, *given)
         if solution.status is not Status.SINGULAR:
             return solution
-    except SingularStart as failure:
-        singular = failure
-    from kreisel.simulation.redundancy import reduce
+    except InconsistentStart as error:
+        if not (project or isinstance(error, SingularStart)):
+            raise
+        failure = error
+    from kreisel.simulation.redundancy import reduce, unassembled
 
     layout = Layout(system, method)
     S = layout.start()
     _place_initial(layout, S, initial)
     q = np.concatenate([S[p["q"] : p["q"] + n.group.n_params] for n, p in zip(system.nodes, layout.nodes, strict=True)])
-    reduced = reduce(system, q)
-    if reduced is not None:
-        return reduced.restore(_simulate(reduced.system, *given))
-    if singular is not None:
-        raise singular
-    return solution
+    if failure is None or isinstance(failure, SingularStart):
+        reduced = reduce(system, q)
+        if reduced is not None:
+            return reduced.restore(_simulate(reduced.system, *given))
+    if failure is None:
+        return solution
+    reason = unassembled(system, q) if project else ""
+    raise InconsistentStart(reason) if reason else failure
 
 
 def _simulate(
