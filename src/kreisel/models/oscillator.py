@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import casadi as ca
+
 from kreisel.groups import R
 from kreisel.mechanics import System
 
@@ -17,8 +21,17 @@ def oscillator(
     return System(
         R(1),
         mass=[[mass]],
-        potential=lambda q: stiffness / 2 * q[0] ** 2,
-        force=(lambda t, q, v: -damping * v) if damping else None,
+        potential=_spring,
+        force=_damper if damping else None,
         q=[position],
         v=[velocity],
+        parameters={"k": stiffness, "d": damping},
     )
+
+
+def _spring(q: ca.SX, p: SimpleNamespace) -> ca.SX:
+    return p.k / 2 * q[0] ** 2
+
+
+def _damper(t: ca.SX, q: ca.SX, v: ca.SX, p: SimpleNamespace) -> ca.SX:
+    return -p.d * v

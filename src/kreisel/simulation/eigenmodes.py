@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 DENSE = 240
 
 
-class _Mass(Stage):
+class Mass(Stage):
     """M x, row by row."""
 
     lam_unknowns = ("l",)
@@ -86,7 +86,7 @@ def modes(about: System | Solution, count: int = 10) -> Modes:
     x = np.concatenate([np.zeros(system.dim), sol.lam[-1]])
     factor = S[T]
     S[T] = factor
-    K, M = Assembly(layout, Balance(0.0))(S, x)[1], Assembly(layout, _Mass())(S, x)[1]
+    K, M = Assembly(layout, Balance(0.0))(S, x)[1], Assembly(layout, Mass())(S, x)[1]
     n = system.dim
     count = min(count, system.degrees_of_freedom)
     if count < 1:
