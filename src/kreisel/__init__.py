@@ -43,7 +43,7 @@ from kreisel.mechanics import (
 from kreisel.methods import BLieDF, Composition, GeneralizedAlpha, Midpoint, RATTLie, SHAKELie
 
 if TYPE_CHECKING:
-    from kreisel import view
+    from kreisel import stability, view
     from kreisel.simulation import (
         InconsistentStart,
         Modes,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         random_steps,
         simulate,
     )
+    from kreisel.sweeps import Design, sweep
 
 __version__ = "0.1.0"
 
@@ -80,6 +81,8 @@ _LATER = (
     "random_steps",
     "simulate",
 )
+_SWEEPS = ("Design", "sweep")
+_PACKAGES = ("stability", "view")
 
 
 def __getattr__(name: str) -> Any:
@@ -88,13 +91,15 @@ def __getattr__(name: str) -> Any:
         for later in _LATER:
             globals()[later] = getattr(module, later)
         return globals()[name]
-    if name == "view":  # brings in matplotlib, when it draws
-        return import_module("kreisel.view")
+    if name in _SWEEPS:
+        return getattr(import_module("kreisel.sweeps"), name)
+    if name in _PACKAGES:
+        return import_module(f"kreisel.{name}")
     raise AttributeError(f"module 'kreisel' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER, "view"])
+    return sorted([*globals(), *_LATER, *_SWEEPS, *_PACKAGES])
 
 
 __all__ = [
@@ -110,6 +115,7 @@ __all__ = [
     "Constraint",
     "Curve",
     "Damper",
+    "Design",
     "Element",
     "Force",
     "Frame",
@@ -155,6 +161,8 @@ __all__ = [
     "modes",
     "random_steps",
     "simulate",
+    "stability",
     "straight",
+    "sweep",
     "view",
 ]

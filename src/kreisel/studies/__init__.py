@@ -2,7 +2,18 @@
 
 from typing import Any
 
-from kreisel.studies import beam_statics, extended_top, flying_spaghetti, group_accuracy, heavy_top, roll_up, rolling_disk, shell
+from kreisel.studies import (
+    beam_statics,
+    extended_top,
+    flying_spaghetti,
+    group_accuracy,
+    heavy_top,
+    roll_up,
+    rolling_disk,
+    shell,
+    stability_region,
+    top_stability,
+)
 from kreisel.studies.base import STUDIES, Result, Study, find, study
 
 
@@ -30,5 +41,7 @@ __all__ = [
     "roll_up",
     "rolling_disk",
     "shell",
+    "stability_region",
     "study",
+    "top_stability",
 ]
