@@ -73,7 +73,7 @@ from kreisel.methods import (
 )
 
 if TYPE_CHECKING:
-    from kreisel import exact, frames, inertia, rotations, view
+    from kreisel import exact, frames, inertia, rotations, stability, view
     from kreisel.simulation import (
         InconsistentStart,
         Modes,
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         random_steps,
         simulate,
     )
+    from kreisel.sweeps import Design, sweep
 
 __version__ = "0.1.0"
 
@@ -111,7 +112,8 @@ _LATER = (
     "simulate",
 )
 # Modules of their own, when they are asked for.
-_MODULES = ("exact", "frames", "inertia", "rotations", "view")
+_SWEEPS = ("Design", "sweep")
+_MODULES = ("exact", "frames", "inertia", "rotations", "stability", "view")
 
 
 def __getattr__(name: str) -> Any:
@@ -120,13 +122,15 @@ def __getattr__(name: str) -> Any:
         for later in _LATER:
             globals()[later] = getattr(module, later)
         return globals()[name]
+    if name in _SWEEPS:
+        return getattr(import_module("kreisel.sweeps"), name)
     if name in _MODULES:
         return import_module(f"kreisel.{name}")
     raise AttributeError(f"module 'kreisel' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER, *_MODULES])
+    return sorted([*globals(), *_LATER, *_SWEEPS, *_MODULES])
 
 
 __all__ = [
@@ -148,6 +152,7 @@ __all__ = [
     "Curve",
     "Cylindrical",
     "Damper",
+    "Design",
     "Distance",
     "Element",
     "Fixed",
@@ -214,6 +219,8 @@ __all__ = [
     "random_steps",
     "rotations",
     "simulate",
+    "stability",
     "straight",
+    "sweep",
     "view",
 ]

@@ -1,4 +1,4 @@
-"""The command line: kreisel list | reproduce | run."""
+"""The command line: kreisel list | reproduce | run | sweep."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        from kreisel.studies.base import check_names
+        from kreisel.names import check_names
 
         check_names(args[:1], self.list_commands(ctx), "there is no command")
         return super().resolve_command(ctx, args)
@@ -80,7 +80,8 @@ def list_all(as_json: Json = False) -> None:
 
     Example: `kreisel list`
     """
-    from kreisel.studies.words import FORMULATIONS, METHODS, MODELS, parameters_of
+    from kreisel.names import parameters_of
+    from kreisel.studies.words import FORMULATIONS, METHODS, MODELS
 
     if as_json:
         from kreisel.studies.base import plain
@@ -184,15 +185,123 @@ def run(
         raise typer.Exit(1)
 
 
+@app.command()
+def sweep(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="The model, as in kreisel list.")],
+    over: Annotated[
+        list[str],
+        typer.Option(
+            "--over",
+            metavar="KEY=VALUES",
+            help="Values of a parameter, [0, 1, 10] or 0:500:11 (from, to, how many); several times: a grid.",
+        ),
+    ],
+    until: Annotated[float | None, typer.Option(help="End of the simulations, in seconds.")] = None,
+    step: Annotated[str | None, typer.Option(help="Step size, in seconds.")] = None,
+    method: Annotated[str, typer.Option(help="The method, with arguments if wanted: 'BLieDF(k=1)'.")] = "RATTLie",
+    settings: Set = None,
+    random: Annotated[int | None, typer.Option(metavar="COUNT", help="So many random points instead, with --over KEY=[low, high].")] = None,
+    seed: Annotated[int, typer.Option(help="Of the random points.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Threads; as many as there are processors by default.")] = None,
+    store: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep what is done here; a sweep that was stopped goes on.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the results to a NetCDF file.")] = None,
+    as_json: Json = False,
+    plot: Plot = None,
+) -> None:
+    """Simulate a model at many values of its parameters, of the method's, and of the step.
+
+    Example: `kreisel sweep extended_top --over stiffness=1e3:1e5:20 --over step=[0.01,0.02] --until 5 --method GeneralizedAlpha`
+    """
+    from functools import partial
+
+    from kreisel.names import check_names, parameters_of
+    from kreisel.studies.words import MODELS, method_of, share, value_of
+
+    check_names([model], MODELS, "there is no model")
+    of_model, of_method = share(_settings(settings), model, method)
+    values = {key: _values(key, text) for key, text in _pairs(over, "--over")}
+    twice = [key for key in of_model if key in values]
+    if twice:
+        raise ValueError(f"'{twice[0]}' is given with --set and with --over")
+    h = None if step is None else value_of(step)
+    _check_file(plot)
+    if out is not None and not out.parent.is_dir():
+        raise ValueError(f"--out {out}: there is no directory '{out.parent}'")
+
+    from kreisel.sweeps import Design
+    from kreisel.sweeps import sweep as run_sweep
+
+    design = Design.grid(**values) if random is None else Design.random(random, seed=seed, **values)
+    check_names(of_model, parameters_of(MODELS[model]), f"{model} has no parameter")
+    make = partial(MODELS[model], **of_model)
+    chosen = method_of(method, of_method)
+    bar = sys.stderr.isatty() and not as_json
+    data = run_sweep(make, design, until=until, step=h, method=chosen, workers=workers, store=store, progress=bar)
+    if out is not None:
+        data.to_netcdf(out, engine="h5netcdf")
+    if plot is not None:
+        _save_map(data, plot)
+    if as_json:
+        from kreisel.studies.base import plain
+
+        coordinates = {str(name): data[name].values for name in data.coords}
+        _print_json(plain({"parameters": coordinates, "data": {str(k): v.values for k, v in data.items()}, "attributes": data.attrs}))
+        return
+    statuses = data["status"].values.ravel().tolist()
+    _table("", ("name", "value"), [("points", len(statuses)), *((k, data.attrs[k]) for k in ("points_computed", "points_known", "method"))])
+    _table("How the runs ended", ("status", "points"), [(s, statuses.count(s)) for s in sorted(set(statuses))])
+    energies = [str(name) for name in data if str(name).startswith("energy")]
+    rows = [(name, _short(float(data[name].min())), _short(float(data[name].max()))) for name in energies]
+    _table("Energies in J", ("name", "smallest", "largest"), rows)
+
+
+def _values(key: str, text: str) -> list[Any]:
+    """Values of a parameter: a list, or from:to:count."""
+    import numpy as np
+
+    from kreisel.studies.words import value_of
+
+    parts = [value_of(part) for part in text.split(":")]
+    if len(parts) == 3 and all(isinstance(p, int | float) for p in parts) and parts[2] == int(parts[2]) and parts[2] > 0:
+        return [float(x) for x in np.linspace(parts[0], parts[1], int(parts[2]))]
+    value = value_of(text)
+    if len(parts) > 1 or isinstance(value, dict):
+        raise ValueError(f"--over {key}: values are a list, [0, 1, 10], or from:to:count, got '{text}'")
+    return value if isinstance(value, list) else [value]
+
+
+def _save_map(data: Any, path: Path) -> None:
+    """The energy at the end over the first two parameters that have several values, at the first value of the others."""
+    from matplotlib.figure import Figure
+
+    from kreisel.view import plot_map
+
+    energy = data["energy_end"]
+    several = [d for d in energy.dims if energy.sizes[d] > 1]
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    axes = figure.subplots()
+    if len(several) < 2:
+        energy = energy.squeeze()
+        axes.plot(energy[energy.dims[0]], energy, ".-")
+        axes.set(xlabel=str(energy.dims[0]), ylabel="energy at the end in J")
+    else:
+        plot_map(energy.isel({d: 0 for d in energy.dims if d not in several[:2]}), axes, "energy at the end in J")
+    figure.savefig(path, dpi=130)
+
+
 def _settings(pairs: list[str] | None) -> dict[str, Any]:
     from kreisel.studies.words import value_of
 
-    found = {}
+    return {key: value_of(text) for key, text in _pairs(pairs, "--set")}
+
+
+def _pairs(pairs: list[str] | None, option: str) -> list[tuple[str, str]]:
+    found = []
     for pair in pairs or []:
         key, sign, value = pair.partition("=")
         if not sign or not key.strip():
-            raise ValueError(f"--set takes KEY=VALUE, got '{pair}'")
-        found[key.strip()] = value_of(value)
+            raise ValueError(f"{option} takes KEY=VALUE, got '{pair}'")
+        found.append((key.strip(), value))
     return found
 
 

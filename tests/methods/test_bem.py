@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import kreisel as kr
 from kreisel.mechanics.natural import NaturalNode, Orthonormal
-from kreisel.simulation.linearise import step_matrix
+from kreisel.simulation.linearise import StepDerivative
 
 rng = np.random.default_rng(11)
 
@@ -251,7 +251,7 @@ def test_derivative_of_the_step():
         starts.append(np.r_[sol.q[0], sol.v[0], sol.lam[0]])
         ends.append(np.r_[sol.q[-1], sol.v[-1], sol.lam[-1]])
     sol = kr.simulate(system, until=h, step=h, method=kr.BEM())
-    D = step_matrix(sol._layout, sol._records[0], h)
+    D, _ = StepDerivative(sol._layout)(sol._records[0], h)
     assert_allclose(D @ (starts[0] - starts[1]) / (2 * e), (ends[0] - ends[1]) / (2 * e), atol=1e-6)
 
 

@@ -9,8 +9,9 @@ from support import ALL_METHODS, HeavyTop, Masses, fitted_order, formulations, m
 
 import kreisel as kr
 from kreisel.simulation.packs import Layout
+from kreisel.simulation.prepare import prepare
 from kreisel.simulation.program import Program
-from kreisel.simulation.run import start
+from kreisel.simulation.start import start
 
 
 @cache
@@ -205,7 +206,8 @@ def raw_run(system, method, S, hs):
 
 
 def begin(system, method, h):
-    return start(Layout(system, method), None, None, False, h, kr.Newton())
+    layout = Layout(system, method)
+    return start(prepare(system, method), [layout], [h])[0][0, : layout.size]
 
 
 def part(system, method, S, name):

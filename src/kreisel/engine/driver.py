@@ -237,3 +237,52 @@ def drive(
                     failure[0], failure[1] = step, i
                     return CROSSING
     return DONE
+
+
+@compiled
+def drive_each(
+    first: int,
+    starts: Any,
+    hs: Any,
+    ts: Any,
+    S: Any,
+    n_state: int,
+    ops: Any,
+    gather: Any,
+    scatter: Any,
+    stages: Any,
+    metas: Any,
+    tables: Any,
+    values: Any,
+    work: Any,
+    pivots: Any,
+    tolerances: Any,
+    options: Any,
+    have: Any,
+    buffers: Any,
+    records: Any,
+    watch: Any,
+    stats: Any,
+    failures: Any,
+    codes: Any,
+) -> int:
+    """Runs ``first`` to the last, one after the other: run i begins at S[i] and takes the steps starts[i] to starts[i + 1] of hs; its
+    times and records are at starts[i] + i and following. -> the number of runs, or of the one that a factorisation has no room for, which
+    is to go on from ``failures`` on.
+    """
+    every = 1 if records.shape[0] else 0
+    no_places = np.zeros(0, dtype=np.int64)  # no controls: their values are parameters
+    for i in range(first, codes.size):
+        a, b = starts[i], starts[i + 1]
+        # A run that is taken up again goes on from where it was.
+        begin = failures[i, 0] if codes[i] == NO_ROOM else 0
+        have[:] = 0
+        rows = records[a + i : b + i + 1] if every else records
+        codes[i] = drive(
+            begin, b - a, hs[a:b], ts[a + i : b + i + 1], S[i], n_state, ops, gather, scatter, stages, metas, tables, values, work,
+            pivots, tolerances, options, have, buffers, every, rows, watch, stats[i], failures[i],
+            no_places, rows,
+        )  # fmt: skip
+        if codes[i] == NO_ROOM:
+            return i
+    return int(codes.size)

@@ -28,6 +28,8 @@ class System:
 
     ``mass``: the matrix M, or a function of q. ``force``: a function (t, q, v) with as many entries as v. ``potential``: a function of q.
     ``constraint``: a function (t, q). ``pfaffian``: a function (t, q, v), linear in v. Functions take and give CasADi SX columns.
+    ``parameters``: numbers by name; every function then has one more argument, last, that holds them: ``lambda q, p: p.k * q[0] ** 2``.
+    Systems that differ only in these numbers share their machine code.
 
     >>> import casadi as ca, kreisel as kr
     >>> oscillator = System(kr.R(1), mass=[[2.0]], potential=lambda q: 8 * q[0] ** 2 / 2, q=[1.0])
@@ -38,21 +40,23 @@ class System:
     def __init__(
         self,
         group: Group,
-        mass: ArrayLike | Callable[[ca.SX], ca.SX],
-        force: Callable[[ca.SX, ca.SX, ca.SX], ca.SX] | None = None,
-        potential: Callable[[ca.SX], ca.SX] | None = None,
-        constraint: Callable[[ca.SX, ca.SX], ca.SX] | None = None,
-        pfaffian: Callable[[ca.SX, ca.SX, ca.SX], ca.SX] | None = None,
+        mass: ArrayLike | Callable[..., ca.SX],
+        force: Callable[..., ca.SX] | None = None,
+        potential: Callable[..., ca.SX] | None = None,
+        constraint: Callable[..., ca.SX] | None = None,
+        pfaffian: Callable[..., ca.SX] | None = None,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
+        parameters: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         node = Node("q", group, q, v)
+        p = {name: np.atleast_1d(np.array(a, dtype=float)) for name, a in (parameters or {}).items()}
         elements: list[Element] = (
-            [_Formulas("mass", mass=mass)] if callable(mass) else [Inertia("mass", "q", _mass_matrix(mass, group.dim))]
+            [_Formulas("mass", p, mass=mass)] if callable(mass) else [Inertia("mass", "q", _mass_matrix(mass, group.dim))]
         )
         for name, formula in {"force": force, "potential": potential, "constraint": constraint, "pfaffian": pfaffian}.items():
             if formula is not None:
-                elements.append(_Formulas(name, **{name: formula}))
+                elements.append(_Formulas(name, p, **{name: formula}))
         self._set([node], elements)
 
     @classmethod
@@ -148,21 +152,25 @@ class System:
 class _Formulas(Element):
     """The functions of q and v that a user gave."""
 
-    def __init__(self, name: str, **formula: Any) -> None:
+    def __init__(self, name: str, parameters: dict[str, Array], **formula: Any) -> None:
         super().__init__(name, "q")
+        self.parameters = parameters
         ((kind, f),) = formula.items()
         self.formula = f
         hooks: dict[str, Any] = {
-            "mass": lambda p, q: ca.SX(f(q)),
-            "potential": lambda p, t, a: ca.SX(f(a.q)),
-            "force": lambda p, t, frames, virtual: ca.dot(ca.SX(f(t, frames[0].q, frames[0].v)), virtual[0].v),
-            "constraint": lambda p, t, a: ca.SX(f(t, a.q)),
-            "pfaffian": lambda p, t, a: ca.SX(f(t, a.q, a.v)),
+            "mass": lambda p, q: self._value(p, q),
+            "potential": lambda p, t, a: self._value(p, a.q),
+            "force": lambda p, t, frames, virtual: ca.dot(self._value(p, t, frames[0].q, frames[0].v), virtual[0].v),
+            "constraint": lambda p, t, a: self._value(p, t, a.q),
+            "pfaffian": lambda p, t, a: self._value(p, t, a.q, a.v),
         }
         setattr(self, "power" if kind == "force" else kind, hooks[kind])
 
+    def _value(self, p: SimpleNamespace, *arguments: ca.SX) -> ca.SX:
+        return ca.SX(self.formula(*arguments, p) if self.parameters else self.formula(*arguments))
+
     def signature(self) -> Any:
-        return type(self), id(self.formula)
+        return super().signature(), id(self.formula)
 
 
 def _mass_matrix(mass: ArrayLike, n: int) -> Array:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import casadi as ca
+import numpy as np
 
 from kreisel.groups import R
 from kreisel.mechanics import System
@@ -28,16 +30,29 @@ def oscillator(
     >>> oscillator().dim
     1
     """
-    waves = [(float(amplitude), float(frequency)) for amplitude, frequency in load]
-
-    def force(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-        return sum((amplitude * ca.sin(frequency * t) for amplitude, frequency in waves), start=-damping * v)
-
+    waves = np.array(load, dtype=float).reshape(-1, 2)
     return System(
         R(1),
         mass=[[mass]],
-        potential=lambda q: stiffness / 2 * q[0] ** 2 + quadratic / 3 * q[0] ** 3,
-        force=force if damping or waves else None,
+        potential=_quadratic_spring if quadratic else _spring,
+        force=_load if len(waves) else _damper if damping else None,
         q=[position],
         v=[velocity],
+        parameters={"k": stiffness, "d": damping, "c": quadratic, "A": waves[:, 0], "w": waves[:, 1]},
     )
+
+
+def _spring(q: ca.SX, p: SimpleNamespace) -> ca.SX:
+    return p.k / 2 * q[0] ** 2
+
+
+def _quadratic_spring(q: ca.SX, p: SimpleNamespace) -> ca.SX:
+    return _spring(q, p) + p.c / 3 * q[0] ** 3
+
+
+def _damper(t: ca.SX, q: ca.SX, v: ca.SX, p: SimpleNamespace) -> ca.SX:
+    return -p.d * v
+
+
+def _load(t: ca.SX, q: ca.SX, v: ca.SX, p: SimpleNamespace) -> ca.SX:
+    return ca.dot(p.A, ca.sin(p.w * t)) + _damper(t, q, v, p)

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 DENSE = 240
 
 
-class _Mass(Stage):
+class Mass(Stage):
     """M x, row by row."""
 
     lam_unknowns = ("l",)
@@ -83,7 +83,7 @@ def modes(about: System | Solution, count: int = 10) -> Modes:
     layout, system = sol._layout, sol.system
     S = np.concatenate([sol._records[-1], layout.parameter_values])
     x = np.concatenate([np.zeros(system.dim), sol.lam[-1]])
-    K, M = Assembly(layout, Balance(sol.method.time))(S, x)[1], Assembly(layout, _Mass())(S, x)[1]
+    K, M = Assembly(layout, Balance(sol.method.time))(S, x)[1], Assembly(layout, Mass())(S, x)[1]
     n = system.dim
     count = min(count, system.degrees_of_freedom)
     if count < 1:

@@ -79,7 +79,7 @@ def separate(solution: Any) -> tuple[Array, Array, Array]:
     moving = solution._seen.copy()
     gamma: dict[str, Any] = {"constraint_rate": 0.0, "pfaffian": 0.0}
     for k in range(3):
-        _place(solution._layout, moving, q[triple[:, k]], v)
+        solution._layout.place(moving, q[triple[:, k]], v)
         moving[:, T] = t[triple[:, k]]
         for name in gamma:
             gamma[name] = gamma[name] - weights[k][:, None] * solution._monitors.rows(name, moving)
@@ -112,7 +112,7 @@ def _evaluate(solution: Any, stage: Stage, gamma_lam: Array | None = None, gamma
     q, v = solution.q, solution.v
     for k, t in enumerate(solution.t):
         S[T] = t
-        _place(layout, S, q[k], v[k])
+        layout.place(S, q[k], v[k])
         for gamma, places, rows in ((gamma_lam, layout.lam, layout.system.rows), (gamma_mu, layout.mu, layout.system.pfaffian_rows)):
             at = 0
             for p, size in zip(places, rows, strict=True):
@@ -126,12 +126,3 @@ def _evaluate(solution: Any, stage: Stage, gamma_lam: Array | None = None, gamma
         out[k] = S[: layout.n_state]
     dummy = type(solution)(layout, out, solution.status, solution.message, solution.stats)
     return dummy._state("a"), dummy.lam, dummy.mu
-
-
-def _place(layout: Layout, S: Array, q: Array, v: Array) -> None:
-    i = j = 0
-    for node, places in zip(layout.system.nodes, layout.nodes, strict=True):
-        n, d = node.group.n_params, node.group.dim
-        S[..., places["q"] : places["q"] + n] = q[..., i : i + n]
-        S[..., places["v"] : places["v"] + d] = v[..., j : j + d]
-        i, j = i + n, j + d

@@ -88,6 +88,15 @@ class Layout:
         S[self.n_state :] = self.parameter_values
         return S
 
+    def place(self, S: Array, q: Array, v: Array) -> None:
+        """Writes configurations and velocities of all nodes, side by side as in a solution, into S; all with any leading axes."""
+        i = j = 0
+        for node, places in zip(self.system.nodes, self.nodes, strict=True):
+            n, d = node.group.n_params, node.group.dim
+            S[..., places["q"] : places["q"] + n] = q[..., i : i + n]
+            S[..., places["v"] : places["v"] + d] = v[..., j : j + d]
+            i, j = i + n, j + d
+
 
 class Unknowns:
     """Numbers of the unknowns of a stage before ordering: nodes, then multipliers; and whom they belong to."""

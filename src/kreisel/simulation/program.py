@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import casadi as ca
@@ -107,9 +108,9 @@ class Program:
         self.size = at + max(len(events), 0) + 1  # the last place is the waste bin
         self._waste_fix()
         self.watch = self._events(events)
-        self.room = 1
         self.rows = rows
-        self._tables(rows)
+        self._lock = Lock()
+        self._tables()
 
     # Building
 
@@ -292,52 +293,44 @@ class Program:
             self.kernels.add(symbols, [expression], sources, [np.array([[self.first_event + k]])], [self.size - 1])
         return np.array([first, len(self.kernels.ops), self.first_event, len(events)], dtype=np.int64)
 
-    def _tables(self, rows: list[list[int]]) -> None:
+    def _tables(self) -> None:
         k = self.kernels
         self.ops = np.array(k.ops, dtype=np.int64).reshape(-1, driver.OPERATION_COLUMNS)
         self.gather = np.concatenate([*k.gather, np.zeros(0, dtype=np.int64)])
         self.scatter = np.concatenate([*k.scatter, np.zeros(0, dtype=np.int64)])
-        stages = np.zeros((len(rows), driver.STAGE_COLUMNS), dtype=np.int64)
-        metas = []
+        self.metas = np.stack([plan.meta for plan in self.plans])
+        self.tables = np.concatenate([*(plan.tables for plan in self.plans), np.zeros(0, dtype=np.int64)])
+        self.space = self._space(1)
+        self._check()
+
+    def _space(self, room: int) -> Space:
+        """The table of stages, for factorisations that need ``room`` times the space first planned."""
+        stages = np.zeros((len(self.rows), driver.STAGE_COLUMNS), dtype=np.int64)
         at = dict.fromkeys(("tables", "values", "work", "pivots"), 0)
-        tables = []
-        for s, (row, plan) in enumerate(zip(rows, self.plans, strict=True)):
+        for s, (row, plan) in enumerate(zip(self.rows, self.plans, strict=True)):
             stages[s, : len(row)] = row
             stages[s, driver.META] = s
-            metas.append(plan.meta)
-            tables.append(plan.tables)
             for name, column, n in (
                 ("tables", driver.TABLES, len(plan.tables)),
                 ("values", driver.VALUES, plan.n_values),
-                ("work", driver.WORK, self.room * plan.n_work),
-                ("pivots", driver.PIVOTS, self.room * plan.n_pivots),
+                ("work", driver.WORK, room * plan.n_work),
+                ("pivots", driver.PIVOTS, room * plan.n_pivots),
             ):
                 stages[s, column], stages[s, column + 1] = at[name], at[name] + n
                 at[name] += -(-n // 8) * 8 if name in ("values", "work") else n
-        self.stages = stages
-        self.metas = np.stack(metas)
-        self.tables = np.concatenate([*tables, np.zeros(0, dtype=np.int64)])
-        self.memory_sizes = at
-        self._check()
+        return Space(room, stages, at["values"], at["work"], at["pivots"])
 
     def memory(self) -> Memory:
         """What a run writes to; one per thread."""
         longest = max(self.kernels.longest, self.size, max(p.n for p in self.plans) + 32) + 8
-        return Memory(
-            values=aligned(self.memory_sizes["values"] + 8),
-            work=aligned(self.memory_sizes["work"] + 8),
-            pivots=np.zeros(self.memory_sizes["pivots"] + 1, dtype=np.int64),
+        memory = Memory(
             buffers=aligned(6 * (-(-longest // 8) * 8)).reshape(6, -1),
-            have=np.zeros(len(self.stages), dtype=np.int64),
+            have=np.zeros(len(self.plans), dtype=np.int64),
             stats=np.zeros(8, dtype=np.int64),
             failure=np.zeros(3, dtype=np.int64),
-            room=self.room,
         )
-
-    def _refill(self, memory: Memory) -> None:
-        """New space for the matrices, as much as the program has planned by now; factorisations are lost."""
-        new = self.memory()
-        memory.values, memory.work, memory.pivots, memory.have, memory.room = new.values, new.work, new.pivots, new.have, new.room
+        memory.fit(self.space)
+        return memory
 
     def run(
         self,
@@ -362,21 +355,57 @@ class Program:
         places = self.layout.inputs if inputs is not None else np.zeros(0, dtype=np.int64)
         watch = self.watch if watched else 0 * self.watch
         while True:
-            if m.room != self.room:
-                self._refill(m)
+            if m.space is not self.space:
+                m.fit(self.space)
             code = int(
                 driver.drive(
-                    begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, self.stages, self.metas, self.tables,
-                    m.values, m.work,
-                    m.pivots, tolerances, options, m.have, m.buffers, every, np.zeros((0, 0)) if records is None else records, watch,
-                    m.stats, m.failure, places, np.zeros((0, 0)) if inputs is None else inputs,
+                    begin, end, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, m.space.stages, self.metas,
+                    self.tables, m.values, m.work, m.pivots, tolerances, options, m.have, m.buffers, every,
+                    np.zeros((0, 0)) if records is None else records, watch, m.stats, m.failure, places,
+                    np.zeros((0, 0)) if inputs is None else inputs,
                 )
             )  # fmt: skip
             if code != driver.NO_ROOM:
                 return code
             begin = int(m.failure[0])
-            self.room *= 2
-            self._tables(self.rows)
+            self._enlarge(m.space)
+
+    def run_each(
+        self,
+        S: Array,
+        starts: Integers,
+        hs: Array,
+        ts: Array,
+        tolerances: Array,
+        options: Array,
+        stats: Integers,
+        records: Array | None = None,
+    ) -> tuple[Integers, Integers]:
+        """Many runs in one call: run i begins at S[i] and takes the steps starts[i] to starts[i + 1] of hs, at the times ts (one more per
+        run); stats[i] counts. ``records``: a row per time, or None. -> codes of the driver, and the step and stage of failures."""
+        codes, failures = np.zeros(len(S), dtype=np.int64), np.zeros((len(S), 3), dtype=np.int64)
+        rows = np.zeros((0, 0)) if records is None else records
+        m = self.memory()
+        done = 0
+        while done < len(S):
+            if m.space is not self.space:
+                m.fit(self.space)
+            done = int(
+                driver.drive_each(
+                    done, starts, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, m.space.stages, self.metas,
+                    self.tables, m.values, m.work, m.pivots, tolerances, options, m.have, m.buffers, rows, 0 * self.watch, stats,
+                    failures, codes,
+                )
+            )  # fmt: skip
+            if done < len(S):
+                self._enlarge(m.space)
+        return codes, failures
+
+    def _enlarge(self, space: Space) -> None:
+        """Twice the space; unless another thread has seen to it."""
+        with self._lock:
+            if self.space is space:
+                self.space = self._space(2 * space.room)
 
     def tolerances(self, atol: ArrayLike, rtol: ArrayLike) -> Array:
         """Absolute and relative tolerances per stage and unknown, in the order of the driver."""
@@ -396,8 +425,8 @@ class Program:
     def _check(self) -> None:
         """Indices in range and no two results of an assignment in one place: wrong tables would crash the interpreter, much later."""
         assert self.gather.size == 0 or (self.gather.min() >= 0 and self.gather.max() < self.size)
-        for s in range(len(self.stages)):
-            row, plan = self.stages[s], self.plans[s]
+        for s, plan in enumerate(self.plans):
+            row = self.space.stages[s]
             limits = {
                 driver.GUESS: self.size,
                 driver.CONSTANT_ROWS: plan.n + 1,
@@ -422,16 +451,33 @@ class Program:
                     assert len(np.unique(places)) == len(places), "two operations write to one place"
 
 
+@dataclass(frozen=True)
+class Space:
+    """Where the matrices of all stages and their factorisations are. ``room``: how many times longer than first planned the space is."""
+
+    room: int
+    stages: Integers
+    values: int
+    work: int
+    pivots: int
+
+
 @dataclass
 class Memory:
     """What a run writes to besides S and the records."""
 
-    values: Array
-    work: Array
-    pivots: Integers
     buffers: Array
     have: Integers
     stats: Integers
     failure: Integers
-    #: How many times longer than first planned the space for factorisations is.
-    room: int
+    values: Array = field(init=False)
+    work: Array = field(init=False)
+    pivots: Integers = field(init=False)
+    space: Space = field(init=False)
+
+    def fit(self, space: Space) -> None:
+        """New space for the matrices; factorisations are lost."""
+        self.space = space
+        self.values, self.work = aligned(space.values + 8), aligned(space.work + 8)
+        self.pivots = np.zeros(space.pivots + 1, dtype=np.int64)
+        self.have[:] = 0

@@ -15,19 +15,17 @@ from kreisel.engine import driver
 from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
 from kreisel.methods import Method, RATTLie
-from kreisel.methods.base import Accelerations, ProjectPosition, ProjectVelocity
 from kreisel.simulation import controls as control
-from kreisel.simulation.monitors import Monitors
 from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import COUNT, Layout, T
+from kreisel.simulation.prepare import Prepared, prepare
 from kreisel.simulation.program import Memory, Program
 from kreisel.simulation.solution import Event, Solution, State
+from kreisel.simulation.start import explain, place_initial, start
 from kreisel.simulation.status import InconsistentStart, SingularStart, Statistics, Status
 
 Array = NDArray[np.float64]
 
-# A start may violate the constraints by this much; beyond, it is a mistake.
-CONSISTENT = 1e-8
 # The driver is called for about so long at a time, so that an interrupt is noticed and a progress bar moves.
 CHUNK_SECONDS = 0.2
 
@@ -92,19 +90,7 @@ def simulate(
     """
     method = RATTLie() if method is None else method
     newton = Newton() if newton is None else newton
-    if not isinstance(system, System):
-        raise TypeError(f"simulate takes a system; a mechanism gives one with .system(coordinates=...), got {type(system).__name__}")
-    if not isinstance(method, Method):
-        raise TypeError(f"method must be a method such as kr.RATTLie(), got {method!r}")
-    reason = method.refuse(system)
-    if isinstance(system, Hamiltonian) != method.hamiltonian:
-        reason = (
-            "it is for Hamiltonian systems"
-            if method.hamiltonian
-            else "a Hamiltonian system has momenta instead of velocities; kr.Midpoint() fits"
-        )
-    if reason:
-        raise ValueError(f"{method} does not fit this system: {reason}")
+    check(system, method)
     given = until, step, method, newton, initial, acceleration, controls, project, every, tuple(events), solver, progress
     failure: InconsistentStart | None = None
     try:
@@ -119,7 +105,7 @@ def simulate(
 
     layout = Layout(system, method)
     S = layout.start()
-    _place_initial(layout, S, initial)
+    place_initial(layout, S, initial)
     q = np.concatenate([S[p["q"] : p["q"] + n.group.n_params] for n, p in zip(system.nodes, layout.nodes, strict=True)])
     if failure is None or isinstance(failure, SingularStart):
         reduced = reduce(system, q)
@@ -153,24 +139,26 @@ def _simulate(
         raise ValueError(f"{method} needs constant steps")
     if every < 1:
         raise ValueError(f"every must be at least 1, got {every}")
-    fractions = np.array(method.substeps())
-    hs = np.multiply.outer(outer, fractions).ravel()
-    ts = np.concatenate([[0.0], np.cumsum(hs)])
-    ts[:: len(fractions)][: len(ts_outer)] = ts_outer
+    fractions = method.substeps()
+    hs, ts = substeps_of(method, outer, ts_outer)
 
     system, values = control.divide(system, controls, len(outer))
     layout = Layout(system, method)
     inputs = control.inputs(layout.controls, values, len(fractions)) if layout.controls else None
-    S0 = start(layout, initial, acceleration, project, float(hs[0]), newton, None if inputs is None else inputs[0])
+    if events:
+        watch = tuple(_event(layout, e) for e in events)
+        prepared = Prepared(layout, newton.start, solver, watch)
+    else:
+        prepared = prepare(system, method, newton.start, solver)
+    started, errors = start(prepared, [layout], [float(hs[0])], initial, acceleration, project, None if inputs is None else inputs[0])
+    for error in errors.values():
+        raise error
     records = np.empty((len(outer) // every + 1, layout.n_state))
-    watch = tuple(_event(layout, e) for e in events)
-    main = Program(layout, method.stages, newton.start, solver, watch)
-    opening = Program(layout, method.opening, newton.start, solver) if method.opening else None
-    S = np.concatenate([S0, np.zeros(max(main.size, opening.size if opening else 0) - len(S0))])
+    S = started[0]
     S[COUNT] = 0
     records[0] = S[: layout.n_state]
-    run = _Run(main, opening, S, hs, ts, every * len(fractions), records, newton, list(events), inputs)
-    prepared = time.perf_counter()
+    run = _Run(prepared, layout, S, hs, ts, every * len(fractions), records, newton, list(events), inputs)
+    ready = time.perf_counter()
     status, message = run.go(progress)
     done = run.done // (every * len(fractions)) + 1
     records = records[:done]
@@ -184,14 +172,31 @@ def _simulate(
         newton_iterations=int(run.memory.stats[driver.ITERATIONS]),
         factorisations=int(run.memory.stats[driver.FACTORISATIONS]),
         halvings=run.halvings,
-        seconds=time.perf_counter() - prepared,
-        preparation_seconds=prepared - begun,
+        seconds=time.perf_counter() - ready,
+        preparation_seconds=ready - begun,
     )
     recorded = None
     if inputs is not None:  # of the steps that led to the recorded times
         last = np.clip(np.searchsorted(ts, records[:, T] * (1 - 1e-12)) - 1, 0, len(inputs) - 1)
         recorded = inputs[last]
-    return Solution(layout, records, status, message, stats, run.found, every, beyond, recorded)
+    return Solution(layout, records, status, message, stats, run.found, every, beyond, recorded, prepared.monitors)
+
+
+def check(system: System, method: Method) -> None:
+    """Refuses what is no system or no method, and a method that does not fit the system."""
+    if not isinstance(system, System):
+        raise TypeError(f"simulate takes a system; a mechanism gives one with .system(coordinates=...), got {type(system).__name__}")
+    if not isinstance(method, Method):
+        raise TypeError(f"method must be a method such as kr.RATTLie(), got {method!r}")
+    reason = method.refuse(system)
+    if isinstance(system, Hamiltonian) != method.hamiltonian:
+        reason = (
+            "it is for Hamiltonian systems"
+            if method.hamiltonian
+            else "a Hamiltonian system has momenta instead of velocities; kr.Midpoint() fits"
+        )
+    if reason:
+        raise ValueError(f"{method} does not fit this system: {reason}")
 
 
 def steps_of(until: float, step: float | ArrayLike) -> tuple[Array, Array]:
@@ -207,6 +212,15 @@ def steps_of(until: float, step: float | ArrayLike) -> tuple[Array, Array]:
     if h.ndim != 1 or abs(h.sum() - until) > 1e-9 * until:
         raise ValueError(f"the sequence of steps must add up to until = {until}, it adds up to {h.sum()}")
     return h, np.concatenate([[0.0], np.cumsum(h)])
+
+
+def substeps_of(method: Method, outer: Array, ts_outer: Array) -> tuple[Array, Array]:
+    """The steps and times of the driver: each step as the method divides it."""
+    fractions = np.array(method.substeps())
+    hs = np.multiply.outer(outer, fractions).ravel()
+    ts = np.concatenate([[0.0], np.cumsum(hs)])
+    ts[:: len(fractions)][: len(ts_outer)] = ts_outer
+    return hs, ts
 
 
 def random_steps(until: float, largest: float, seed: int = 26031990) -> Array:
@@ -229,110 +243,6 @@ def random_steps(until: float, largest: float, seed: int = 26031990) -> Array:
     return np.array([*steps, left / 2, left / 2])
 
 
-def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: float, newton: Newton, inputs: Array | None = None) -> Array:
-    """The states at the start: given, projected if asked for, and completed with accelerations and multipliers."""
-    system, method = layout.system, layout.method
-    S = layout.start()
-    S[0] = 1.0
-    if inputs is not None:
-        S[layout.inputs] = inputs
-    _place_initial(layout, S, initial)
-    monitors = Monitors(layout)
-    gaps = {name: _largest(monitors.rows(name, S[None])) for name in ("constraint", "constraint_rate", "pfaffian")}
-    if max(gaps.values()) > CONSISTENT * (1 + np.abs(S[: layout.n_state]).max()):
-        if not project:
-            rate = max(gaps["constraint_rate"], gaps["pfaffian"])
-            raise InconsistentStart(
-                f"the start violates the constraints: positions by {gaps['constraint']:.3g}, velocities by {rate:.3g}; "
-                "simulate(..., project=True) moves it onto them, with the least kinetic energy of the change"
-            )
-        S = _solve(layout, (ProjectPosition(), ProjectVelocity()), S, "project the start onto the constraints")
-        for node, places in zip(system.nodes, layout.nodes, strict=True):
-            if "w" in places:
-                S[places["w"] : places["w"] + node.group.dim] = S[places["v"] : places["v"] + node.group.dim]
-    if method.needs_acceleration:
-        S = _solve(layout, (Accelerations(*method.acceleration_targets),), S, "find accelerations and multipliers of the start")
-    if acceleration is not None:
-        for name, a in acceleration.items():
-            places = layout.nodes[_number(system, name)]
-            a = np.asarray(a, dtype=float)
-            dim = system.nodes[_number(system, name)].group.dim
-            if a.shape != (dim,):
-                raise ValueError(f"acceleration: '{name}' needs shape ({dim},), got {a.shape}")
-            for target in set(method.acceleration_targets[0]):
-                S[places[target] : places[target] + len(a)] = a
-    stage = Accelerations(*method.acceleration_targets)
-    return np.asarray(method.prepare(layout, S, h, lambda state: _solve(layout, (stage,), state, "find accelerations")))
-
-
-def _place_initial(layout: Layout, S: Array, initial: Any) -> None:
-    system = layout.system
-    if initial is None:
-        return
-    given: dict[str, Any]
-    if isinstance(initial, State):
-        given, at_q, at_v = {}, 0, 0
-        for node in system.nodes:
-            given[node.name] = initial.q[at_q : at_q + node.group.n_params], initial.v[at_v : at_v + node.group.dim]
-            at_q, at_v = at_q + node.group.n_params, at_v + node.group.dim
-    else:
-        given = dict(initial)
-    for name, (q, v) in given.items():
-        node, places = system.nodes[_number(system, name)], layout.nodes[_number(system, name)]
-        q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-        if q.shape != (node.group.n_params,) or v.shape != (node.group.dim,):
-            wanted = f"q of shape ({node.group.n_params},) and v of shape ({node.group.dim},)"
-            raise ValueError(f"initial: '{name}' needs {wanted}, got {q.shape} and {v.shape}")
-        node.group.inverse(q)
-        S[places["q"] : places["q"] + len(q)] = q
-        for state in ("v", "w"):
-            if state in places:
-                S[places[state] : places[state] + len(v)] = v
-
-
-def _number(system: System, name: str) -> int:
-    if name not in system.number:
-        raise ValueError(f"there is no body '{name}'; there are {sorted(system.number)}")
-    return system.number[name]
-
-
-def _largest(a: Array) -> float:
-    return float(np.max(np.abs(a), initial=0.0))
-
-
-def _solve(layout: Layout, stages: Any, S: Array, what: str) -> Array:
-    """Solves the equations of some stages once, without a step in time."""
-    program = Program(layout, stages, steps=False)
-    full = np.concatenate([S, np.zeros(program.size - len(S))])
-    memory = program.memory()
-    one = np.ones(1)
-    now = np.array([full[1], full[1]])
-    code = program.run(
-        full, one, now, 0, 1, program.tolerances(1e-13, 1e-13), Newton().options(inexact=bool(layout.system.black_boxes)), memory
-    )
-    if code != driver.DONE:
-        status, culprit = explain(program, memory, code, S)
-        kind = SingularStart if code == driver.SINGULAR else InconsistentStart
-        raise kind(f"cannot {what}: {status.value}{culprit}")
-    return full[: len(S)]
-
-
-def explain(program: Program, memory: Memory, code: int, S: Array) -> tuple[Status, str]:
-    """What went wrong, in the user's words."""
-    _, stage, column = memory.failure
-    if code == driver.SINGULAR:
-        owner = program.owner(int(stage), int(column) - 1)
-        return Status.SINGULAR, f" (at {owner})"
-    if code == driver.NOT_FINITE:
-        from kreisel.simulation.diagnose import not_finite
-
-        culprits = not_finite(program.layout, S)
-        return Status.NOT_FINITE, f": {', '.join(culprits)}" if culprits else ""
-    if code == driver.TOO_FAR:
-        return Status.TOO_FAR, f" ('{program.layout.system.nodes[int(column)].name}')"
-    return Status.NOT_CONVERGED, ""
-
-
 def _event(layout: Layout, event: When) -> tuple[list[ca.SX], ca.SX, NDArray[np.int64]]:
     from kreisel.simulation.diagnose import expression_at
 
@@ -344,8 +254,8 @@ class _Run:
 
     def __init__(
         self,
-        main: Program,
-        opening: Program | None,
+        prepared: Prepared,
+        layout: Layout,
         S: Array,
         hs: Array,
         ts: Array,
@@ -355,11 +265,12 @@ class _Run:
         events: list[When],
         inputs: Array | None = None,
     ) -> None:
-        self.main, self.opening, self.S, self.hs, self.ts, self.every, self.records = main, opening, S, hs, ts, every, records
+        self.main, self.opening, self.layout = prepared.main, prepared.opening, layout
+        self.S, self.hs, self.ts, self.every, self.records = S, hs, ts, every, records
         self.newton, self.events, self.inputs = newton, events, inputs
-        self.options = newton.options(inexact=bool(main.layout.system.black_boxes))
-        self.memory = main.memory()
-        self.tolerances = main.tolerances(newton.atol, newton.rtol)
+        self.options = newton.options(inexact=bool(layout.system.black_boxes))
+        self.memory = self.main.memory()
+        self.tolerances = self.main.tolerances(newton.atol, newton.rtol)
         self.done = 0
         self.halvings = 0
         self.found: list[Event] = []
@@ -412,7 +323,7 @@ class _Run:
 
     def beyond(self, steps: int) -> Array:
         """Some more steps, like the last ones, for what the last output needs of them."""
-        rows = np.empty((steps, self.main.layout.n_state))
+        rows = np.empty((steps, self.layout.n_state))
         hs = self.hs[len(self.hs) - steps :]
         ts = self.ts[-1] + np.concatenate([[0.0], np.cumsum(hs)])
         counted = self.memory.stats.copy()
@@ -424,12 +335,12 @@ class _Run:
         return rows[:made]
 
     def _failed(self, program: Program, memory: Memory, code: int) -> tuple[Status, str]:
-        status, culprit = explain(program, memory, code, self.S)
+        status, culprit = explain(program, self.layout, memory.failure, code, self.S)
         return status, f"{status.value}{culprit}, in the step from t = {self.ts[self.done]:.9g} with h = {self.hs[self.done]:.6g}"
 
     def _halve(self) -> bool:
         """The step that failed, as 2, 4, 8, ... smaller ones."""
-        k, n = self.done, self.main.layout.n_state
+        k, n = self.done, self.layout.n_state
         before = self.S[:n].copy()
         for level in range(1, self.newton.halvings + 1):
             parts = 2**level
@@ -455,7 +366,7 @@ class _Run:
 
         ``seen``: an event that the driver has seen to cross.
         """
-        layout = self.main.layout
+        layout = self.layout
         n = layout.n_state
         before, after = before[:n], self.S[:n].copy()
         before[1] = self.ts[self.done - 1]

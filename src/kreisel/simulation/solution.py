@@ -61,6 +61,7 @@ class Solution:
         every: int = 1,
         beyond: Array | None = None,
         inputs: Array | None = None,
+        monitors: Monitors | None = None,
     ) -> None:
         self.system: System = layout.system
         self.method: Method = layout.method
@@ -70,6 +71,7 @@ class Solution:
         self._beyond = records[:0] if beyond is None else beyond
         #: Values of the inputs of actuators in the steps that led to the recorded times.
         self._inputs = np.zeros((len(records), 0)) if inputs is None else inputs
+        self._monitors = Monitors(layout) if monitors is None else monitors
 
     def __repr__(self) -> str:
         return f"<Solution: {len(self.t)} times to t = {self.t[-1]:.6g}, {self.method}: {self.message}>"
@@ -213,10 +215,6 @@ class Solution:
     # Monitors
 
     @cached_property
-    def _monitors(self) -> Monitors:
-        return Monitors(self._layout)
-
-    @cached_property
     def _seen(self) -> Array:
         """The records with the velocities that are shown, and the parameters."""
         S = np.concatenate(
@@ -333,12 +331,12 @@ class Solution:
         Order: for each node w (where q is varied to q exp(w)) and the states of the method, ``sol.method.states``; then those of the
         multipliers. ``h``: default the step that led to the k-th time (at the start: that followed it).
         """
-        from kreisel.simulation.linearise import step_matrix
+        from kreisel.simulation.linearise import StepDerivative
 
         if h is None:
             last = self.method.substeps()[-1]
             h = float(self._records[k, 0]) / last if k % len(self.t) else float(self.t[1] - self.t[0]) / self._every
-        return step_matrix(self._layout, self._records[k], h)
+        return StepDerivative(self._layout)(self._records[k], h)[0]
 
     def to_xarray(self) -> Any:
         """The solution as an xarray Dataset."""

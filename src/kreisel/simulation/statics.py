@@ -23,6 +23,7 @@ from kreisel.mechanics.system import System
 from kreisel.methods.base import Elements, Method, Stage
 from kreisel.simulation.assembly import Assembly
 from kreisel.simulation.packs import Layout, T
+from kreisel.simulation.prepare import kept
 from kreisel.simulation.solution import Solution
 from kreisel.simulation.status import Statistics, Status
 
@@ -71,7 +72,7 @@ def equilibrium(system: System, loads: int | ArrayLike = 1, time: float = 0.0) -
     factors = np.linspace(0, 1, loads + 1)[1:] if isinstance(loads, int) else np.array(loads, dtype=float)
     if factors.ndim != 1 or not len(factors) or not np.all(np.isfinite(factors)):
         raise ValueError(f"loads must be a positive number of steps or a sequence of factors, got {loads!r}")
-    path = _Path(system, time)
+    path = Path(system, time)
     for factor in factors:
         if not path.load_step(float(factor)):
             break
@@ -99,7 +100,7 @@ def equilibrium_path(
     """
     if not (np.isfinite(step) and step != 0) or steps < 1:
         raise ValueError(f"step must not be zero and steps at least 1, got {step} and {steps}")
-    path = _Path(system, time)
+    path = Path(system, time)
     if not path.load_step(0.0):
         return path.solution()
     path.record()
@@ -122,11 +123,11 @@ def imbalance(system: System, load: float = 1.0, time: float = 0.0) -> Array:
     >>> bool(abs(imbalance(kr.models.roll_up(rolled=True))).max() < 1e-10)
     True
     """
-    path = _Path(system, time)
-    return -path._equations(load)[0][: system.dim]
+    path = Path(system, time)
+    return -path.equations(load)[0][: system.dim]
 
 
-class _Path:
+class Path:
     """A sequence of equilibria in the making."""
 
     def __init__(self, system: System, at: float) -> None:
@@ -138,7 +139,7 @@ class _Path:
             raise ValueError(f"'{system.black_boxes[0]}' is a plain function: statics needs derivatives; write it as a formula")
         self.begun = time.perf_counter()
         self.system, self.layout = system, Layout(system, Static(at))
-        self.assembly = Assembly(self.layout, Balance(at))
+        self.assembly: Assembly = kept(system, (Balance, at), lambda: Assembly(self.layout, Balance(at)))
         self.S = self.layout.start()
         for node, places in zip(system.nodes, self.layout.nodes, strict=True):
             self.S[places["v"] : places["v"] + node.group.dim] = 0.0
@@ -155,15 +156,15 @@ class _Path:
 
     # Newton's method on the group: the increment x is zero whenever the matrix is formed.
 
-    def _equations(self, factor: float) -> tuple[Array, Any]:
+    def equations(self, factor: float) -> tuple[Array, Any]:
         self.S[T] = factor
         return self.assembly(self.S, np.concatenate([np.zeros(self.system.dim), self.lam]))
 
     def _load_rate(self, factor: float) -> Array:
         """The derivative of the residual by the factor, which enters linearly."""
-        return self._equations(factor + 1.0)[0] - self._equations(factor)[0]
+        return self.equations(factor + 1.0)[0] - self.equations(factor)[0]
 
-    def _move(self, x: Array) -> None:
+    def move(self, x: Array) -> None:
         at = 0
         for node, places in zip(self.system.nodes, self.layout.nodes, strict=True):
             q = slice(places["q"], places["q"] + node.group.n_params)
@@ -193,7 +194,7 @@ class _Path:
         before = self.S.copy(), self.lam
         old = np.inf
         for iteration in range(1, MAX_ITERATIONS + 1):
-            r, J = self._equations(factor)
+            r, J = self.equations(factor)
             if not (np.all(np.isfinite(r)) and np.all(np.isfinite(J.data))):
                 self._fail(Status.NOT_FINITE, "a force, potential or constraint gave nan or inf", factor)
                 break
@@ -202,17 +203,17 @@ class _Path:
             found = solve(r, J)
             self.iterations += 1
             if found is None:
-                self._fail(Status.SINGULAR, self._loose(J), factor)
+                self._fail(Status.SINGULAR, self.loose(J), factor)
                 break
             x, more = found
             size = float(np.abs(x[: self.system.dim]).max(initial=0.0))
             if not np.isfinite(size):
-                self._fail(Status.SINGULAR, self._loose(J), factor)
+                self._fail(Status.SINGULAR, self.loose(J), factor)
                 break
             # The matrix knows only its neighbourhood: nothing turns by more than a radian at once.
             turn = float(np.abs(x[self.turning]).max(initial=0.0))
             scale = min(1.0, 1.0 / turn) if turn > 0 else 1.0
-            self._move(scale * x)
+            self.move(scale * x)
             factor += scale * more
             if size < 1e-13 * self.reach or (size < 1e-8 * self.reach and size > 0.3 * old):
                 return factor, iteration
@@ -222,7 +223,7 @@ class _Path:
         self.S, self.lam = before
         return None
 
-    def _loose(self, J: Any) -> str:
+    def loose(self, J: Any) -> str:
         """Which body can move without a force, or which constraint is redundant, by the null vector of the matrix."""
         _, values, V = np.linalg.svd(J.toarray()) if J.shape[0] <= 1500 else (None, None, None)
         if V is None or values is None:
@@ -256,10 +257,10 @@ class _Path:
         """A step along the path. -> its length for the next one, and the direction."""
         factor = float(self.S[T])
         n = self.system.dim
-        _, J = self._equations(factor)
+        _, J = self.equations(factor)
         inverse = self._factorised(J)
         if inverse is None:
-            self._fail(Status.SINGULAR, self._loose(J), factor)
+            self._fail(Status.SINGULAR, self.loose(J), factor)
             return None
         slope = -inverse(self._load_rate(factor))
         tangent = np.concatenate([slope[:n], [1.0]])
@@ -271,7 +272,7 @@ class _Path:
         for _ in range(HALVINGS + 1):
             begin = self.S.copy(), self.lam
             advance = length * tangent[-1]
-            self._move(slope * advance)
+            self.move(slope * advance)
 
             def solve(r: Array, J: Any) -> tuple[Array, float] | None:
                 inverse = self._factorised(J)

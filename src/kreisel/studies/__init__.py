@@ -18,6 +18,8 @@ from kreisel.studies import (
     rotational_dynamics,
     satellite,
     shell,
+    stability_region,
+    top_stability,
 )
 from kreisel.studies.base import STUDIES, Result, Study, find, study
 
@@ -53,5 +55,7 @@ __all__ = [
     "rotational_dynamics",
     "satellite",
     "shell",
+    "stability_region",
     "study",
+    "top_stability",
 ]

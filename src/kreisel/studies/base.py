@@ -15,11 +15,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from kreisel.names import check_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,16 +130,6 @@ def find(name: str) -> Study:
     """The study of the given name; if there is none, the error says what exists."""
     check_names([name], sorted(STUDIES), "there is no study")
     return STUDIES[name]
-
-
-def check_names(names: Iterable[str], known: Iterable[str], complaint: str) -> None:
-    """Refuses names that are not known, and says which are."""
-    known = list(known)
-    for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f" (did you mean '{near[0]}'?)" if near else ""
-            raise ValueError(f"{complaint} '{name}'{hint}; there are: {', '.join(known) or 'none'}")
 
 
 def plain(value: Any) -> Any:

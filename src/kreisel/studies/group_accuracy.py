@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kreisel.groups import S3, S3R3, SE3, SO3, UDQ
-from kreisel.studies.base import Result, check_names, study
+from kreisel.names import check_names
+from kreisel.studies.base import Result, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

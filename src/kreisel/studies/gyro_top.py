@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kreisel.names import parameters_of
 from kreisel.studies.base import Result, end_of_run, error_axes, fitted_order, study
-from kreisel.studies.words import MODELS, further, method_of, model_of, parameters_of
+from kreisel.studies.words import MODELS, further, method_of, model_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

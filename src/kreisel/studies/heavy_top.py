@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.methods import BLieDF, Composition, Method, RATTLie
-from kreisel.studies.base import Result, check_names, end_of_run, error_axes, fitted_order, largest, last, study
-from kreisel.studies.words import FORMULATIONS, further, method_of, model_of, parameters_of, share
+from kreisel.names import check_names, parameters_of
+from kreisel.studies.base import Result, end_of_run, error_axes, fitted_order, largest, last, study
+from kreisel.studies.words import FORMULATIONS, further, method_of, model_of, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kreisel.names import check_names
 from kreisel.rotations import (
     Cayley,
     EulerParameters,
@@ -26,7 +27,7 @@ from kreisel.rotations import (
     generate,
     orthogonality_defect,
 )
-from kreisel.studies.base import Result, check_names, fitted_order, study
+from kreisel.studies.base import Result, fitted_order, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kreisel.names import parameters_of
 from kreisel.studies.base import Result, end_of_run, study
 from kreisel.studies.heavy_top import skew
-from kreisel.studies.words import further, method_of, model_of, parameters_of
+from kreisel.studies.words import further, method_of, model_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

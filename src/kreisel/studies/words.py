@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Mapping
 from math import pi
 from typing import Any
@@ -12,16 +11,12 @@ from kreisel import methods, models
 from kreisel.mechanics import System
 from kreisel.mechanics.mechanism import COORDINATES, PIVOT_COORDINATES
 from kreisel.methods import Method
-from kreisel.studies.base import check_names, fitting
+from kreisel.names import check_names, parameters_of
+from kreisel.studies.base import fitting
 
 METHODS: dict[str, type[Method]] = {name: getattr(methods, name) for name in methods.__all__ if name != "Method"}
 MODELS: dict[str, Any] = {name: getattr(models, name) for name in models.__all__}
 FORMULATIONS = (*PIVOT_COORDINATES, *COORDINATES)
-
-
-def parameters_of(function: Any) -> dict[str, Any]:
-    """The parameters of a model or method and their defaults."""
-    return {p.name: None if p.default is p.empty else p.default for p in inspect.signature(function).parameters.values()}
 
 
 def further(model: str, methods: bool = False) -> tuple[str, ...]:

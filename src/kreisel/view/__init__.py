@@ -1,5 +1,6 @@
 """Pictures of motions: plots for paper, and scenes for the browser."""
 
+from kreisel.view.maps import plot_boundary, plot_convergence, plot_map, plot_root_locus
 from kreisel.view.plots import (
     plot,
     plot_energy,
@@ -14,10 +15,14 @@ from kreisel.view.scene import scene
 
 __all__ = [
     "plot",
+    "plot_boundary",
+    "plot_convergence",
     "plot_energy",
+    "plot_map",
     "plot_multipliers",
     "plot_path",
     "plot_position",
+    "plot_root_locus",
     "plot_snapshots",
     "plot_velocity",
     "plot_violation",

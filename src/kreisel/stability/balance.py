@@ -1,0 +1,130 @@
+r"""Equilibria of any system, isolated or in families.
+
+.. math:: B(q)^T\lambda - f(q) = 0, \qquad \Phi(q) = 0
+
+is solved by Newton's method on the group. Where its matrix is singular there is no force against some motion; if the equations can be
+solved all the same, the equilibrium belongs to a family, whose dimension is the defect of the rank (Klemps, 4.2: the plain top may be
+turned about its axis), and Newton's step is the shortest of all that there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreisel.mechanics.system import System
+from kreisel.simulation.solution import Solution
+from kreisel.simulation.statics import Path
+
+Array = NDArray[np.float64]
+
+#: Singular values below this part of the largest one, after scaling, are zero.
+RANK = 1e-9
+ITERATIONS = 60
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """``solution``: where everything is (``solution.q[-1]``, ``solution.lam[-1]``). ``directions``: of the family it belongs to, (n, dim),
+    variations w of q exp(w), orthonormal; none if it stands alone."""
+
+    solution: Solution
+    directions: Array
+
+    @property
+    def family(self) -> int:
+        """The dimension of the family; 0 if the equilibrium is isolated."""
+        return len(self.directions)
+
+    @property
+    def energy(self) -> float:
+        """Potential energy."""
+        return float(self.solution.potential_energy[-1])
+
+    def __repr__(self) -> str:
+        alone = "isolated" if not self.family else f"one of a family of dimension {self.family}"
+        return f"<Equilibrium: {alone}, potential energy {self.energy:.9g}>"
+
+
+def equilibrium(system: System, time: float = 0.0) -> Equilibrium:
+    """The equilibrium that Newton's method finds from the start of a system, under all its loads at the given time.
+
+    >>> import kreisel as kr
+    >>> equilibrium(kr.models.extended_top("SO3", stiffness=0.0, damping=0.0)).family
+    1
+    """
+    path = Path(system, time)
+    found = _newton(path)
+    if isinstance(found, str):
+        raise ValueError(f"no equilibrium found from the start of the system: {found}")
+    path.record()
+    return Equilibrium(path.solution(), found)
+
+
+def equilibria(system: System, tries: int = 40, seed: int = 0, time: float = 0.0) -> list[Equilibrium]:
+    """The equilibria found from the start and from random configurations, those of lower potential energy first.
+
+    Two that are as far apart as rounding, or two of families of equal dimension and energy, are taken for one.
+
+    >>> import kreisel as kr
+    >>> [round(e.energy, 2) for e in equilibria(kr.models.extended_top("SE3", stiffness=100.0))]
+    [-147.15, 147.15]
+    """
+    if tries < 0:
+        raise ValueError(f"tries must not be negative, got {tries}")
+    rng = np.random.default_rng(seed)
+    path = Path(system, time)
+    start = path.S.copy()
+    found: list[Equilibrium] = []
+    for k in range(tries + 1):
+        path.S, path.lam, path.records = start.copy(), 0 * path.lam, []
+        if k:
+            for node, places in zip(system.nodes, path.layout.nodes, strict=True):
+                path.S[places["q"] : places["q"] + node.group.n_params] = node.group.random(rng)
+        directions = _newton(path)
+        if isinstance(directions, str):
+            continue
+        path.record()
+        new = Equilibrium(path.solution(), directions)
+        if not any(_same(new, old) for old in found):
+            found.append(new)
+    return sorted(found, key=lambda e: e.energy)
+
+
+def _same(a: Equilibrium, b: Equilibrium) -> bool:
+    if a.family != b.family or abs(a.energy - b.energy) > 1e-7 * (1 + abs(a.energy)):
+        return False
+    return bool(a.family) or float(np.abs(a.solution.q[-1] - b.solution.q[-1]).max()) < 1e-6
+
+
+def _newton(path: Path) -> Array | str:
+    """Moves to an equilibrium. -> the directions of its family, or why there is none."""
+    n = path.system.dim
+    r, J = path.equations(1.0)
+    if len(r) > n and np.all(np.isfinite(r)) and np.all(np.isfinite(J.data)):
+        # Multipliers that balance the forces as well as can be: without them there is no geometric stiffness.
+        path.lam = path.lam - np.linalg.lstsq(J[:n, n:].toarray(), r[:n])[0]
+    for _ in range(ITERATIONS):
+        r, J = path.equations(1.0)
+        A = J.toarray()
+        if not (np.all(np.isfinite(r)) and np.all(np.isfinite(A))):
+            return "a force, potential or constraint gave nan or inf"
+        # Forces and constraints have their own units; rows and columns are scaled alike.
+        D = np.sqrt(max(float(np.abs(A[:n, :n]).max(initial=0.0)), float(np.abs(r[:n]).max(initial=0.0))) or 1.0)
+        scale = np.concatenate([np.full(n, 1 / D), np.full(len(r) - n, D)])
+        U, s, V = np.linalg.svd(scale[:, None] * A * scale)
+        rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > 0 else 0
+        x = -scale * (V[:rank].T @ ((U[:, :rank].T @ (scale * r)) / s[:rank]))
+        turn = float(np.abs(x[path.turning]).max(initial=0.0))
+        path.move(x * min(1.0, 0.5 / turn) if turn > 0 else x)
+        if np.abs(x[:n]).max(initial=0.0) < 1e-13 * path.reach or not x.any():
+            left = path.equations(1.0)[0]
+            if np.abs(left).max(initial=0.0) > 1e-8 * max(1.0, np.abs(A).max(initial=0.0)):
+                return "forces remain that nothing balances"
+            loose = (scale * V[rank:])[:, :n]
+            # Redundant constraints leave the multipliers undetermined, not the motion.
+            moving = np.linalg.svd(loose)
+            return moving[2][: int(np.sum(moving[1] > 1e-6))] if len(loose) else np.zeros((0, n))
+    return "Newton's method did not converge"

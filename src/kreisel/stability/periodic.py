@@ -1,0 +1,45 @@
+"""Floquet multipliers: what becomes of small deviations from a periodic motion after one period."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreisel.simulation.linearise import StepDerivative
+from kreisel.simulation.solution import Solution
+
+Complex = NDArray[np.complex128]
+
+
+def floquet(solution: Solution, tolerance: float = 1e-3) -> Complex:
+    """The Floquet multipliers of a periodic motion, as the method has it: eigenvalues of the product of the derivatives of all its steps,
+    those of largest modulus first.
+
+    ``solution``: one period, every step on record. Its last state must be its first one, up to ``tolerance``. A modulus above 1 tells an
+    unstable motion. Of a motion without prescribed time one multiplier is 1 (to the accuracy of the method), and one more for every
+    conserved quantity. States that a method carries besides q and v give multipliers near zero, or copies.
+
+    >>> import kreisel as kr, numpy as np
+    >>> turn = kr.simulate(kr.models.oscillator(mass=1.0, stiffness=1.0, damping=0.2), until=1.0, step=0.1)
+    >>> floquet(turn, tolerance=10.0)[:2].round(3)  # of a decaying one it is the map of the whole run: exp((-0.1 + i 0.995) 1.0)
+    array([0.492+0.759j, 0.492-0.759j])
+    """
+    if not solution.success:
+        raise ValueError(f"the motion is not complete: {solution.message}")
+    if solution._every > 1 or solution.stats.halvings:
+        raise ValueError("Floquet multipliers need every step of the method on record (every=1, no halvings)")
+    first, last, gap = solution.q[0], solution.q[-1], 0.0
+    at = 0
+    for node in solution.system.nodes:
+        part = slice(at, at + node.group.n_params)
+        gap = max(gap, float(np.abs(node.group.difference(first[part], last[part])).max()))
+        at = part.stop
+    gap = max(gap, float(np.abs(solution.v[-1] - solution.v[0]).max()))
+    if gap > tolerance:
+        raise ValueError(f"the motion is not periodic: its end differs from its start by {gap:.3g}, more than tolerance = {tolerance:g}")
+    derivative = StepDerivative(solution._layout)
+    total = np.eye(derivative.local.size)
+    for k, h in enumerate(np.diff(solution.t)):
+        total = derivative(solution._records[k], float(h))[0] @ total
+    values = np.linalg.eigvals(total).astype(complex)
+    return np.asarray(values[np.argsort(-np.abs(values), kind="stable")])
