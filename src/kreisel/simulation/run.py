@@ -105,7 +105,8 @@ def simulate(
         )
     if reason:
         raise ValueError(f"{method} does not fit this system: {reason}")
-    given = until, step, method, newton, initial, acceleration, controls, project, every, tuple(events), solver, progress
+    system, values = control.divide(system, controls, len(steps_of(until, step)[0]))
+    given = until, step, method, newton, initial, acceleration, values, project, every, tuple(events), solver, progress
     failure: InconsistentStart | None = None
     try:
         solution = _simulate(system, *given)
@@ -139,14 +140,14 @@ def _simulate(
     newton: Newton,
     initial: Any,
     acceleration: Any,
-    controls: Any,
+    values: Mapping[str, Array],
     project: bool,
     every: int,
     events: tuple[When, ...],
     solver: str,
     progress: bool,
 ) -> Solution:
-    """With constraints that are independent of each other."""
+    """With constraints that are independent of each other. ``values``: of the inputs, per step."""
     begun = time.perf_counter()
     outer, ts_outer = steps_of(until, step)
     if method.variable_steps is False and np.ptp(outer) > 1e-12 * outer.max():
@@ -158,7 +159,6 @@ def _simulate(
     ts = np.concatenate([[0.0], np.cumsum(hs)])
     ts[:: len(fractions)][: len(ts_outer)] = ts_outer
 
-    system, values = control.divide(system, controls, len(outer))
     layout = Layout(system, method)
     inputs = control.inputs(layout.controls, values, len(fractions)) if layout.controls else None
     S0 = start(layout, initial, acceleration, project, float(hs[0]), newton, None if inputs is None else inputs[0])
