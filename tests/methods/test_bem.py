@@ -72,6 +72,24 @@ def test_potentials_of_ones_own_keep_the_energy():
     assert relative(sol.balance) < 1e-12
 
 
+def test_gears_keep_the_momenta():
+    """Two rotors on a free body, one geared to the other by a ratio that is no whole number."""
+    m = kr.Mechanism()
+    m.body("frame", 2.0, (0.3, 0.4, 0.5), omega=(0.2, 0.1, -0.3))
+    W = np.array([0.2, 0.1, -0.3])
+    for k, axis in enumerate(np.array([[1.0, 0, 0], [0, 1.0, 0]])):
+        spin = (3.0, -2.1)[k] * axis
+        m.body(f"rotor {k}", 0.5, (0.05, 0.06, 0.07), position=axis, omega=W + spin, velocity=np.cross(W, axis))
+        m.joint(kr.Revolute("frame", f"rotor {k}", axis, axis, name=f"axle {k}"))
+    m.joint(kr.Gear("axle 0", "axle 1", ratio=-0.7))
+    sol = kr.simulate(m.system("directors"), until=5, step=0.1, method=kr.BEM())
+    assert sol.success
+    assert abs(sol.joint("axle 0").angle[-1]) > 10
+    np.testing.assert_allclose(sol.joint("axle 1").angle, -0.7 * sol.joint("axle 0").angle, atol=1e-12)
+    assert relative(sol.energy) < 1e-13
+    assert np.abs(sol.angular_momentum - sol.angular_momentum[0]).max() < 1e-13
+
+
 def test_energy_at_rest_and_in_slow_motion():
     """Where nothing changes, the discrete gradient is the gradient: no division by zero."""
     m = kr.Mechanism()

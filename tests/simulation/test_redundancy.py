@@ -97,6 +97,22 @@ def test_rank_of_nonholonomic_rows():
     np.testing.assert_allclose(sol.v, 1.0, atol=1e-13)
 
 
+def test_controls_of_a_redundant_mechanism():
+    """A slider-crank of spatial joints, driven by a function and by numbers: as in the plane, with the work of its torque."""
+    u = lambda t: 2 * ca.cos(3 * t)
+    middle = 2 * np.cos(3 * (np.arange(100) + 0.5) / 100)
+    runs = [
+        kr.simulate(kr.models.slider_crank(f), until=1, step=0.01, controls={"u": c})
+        for f, c in (("S3R3", u), ("S3R3", middle), ("directors", u))
+    ]
+    assert runs[0].stats.redundant
+    assert not runs[2].stats.redundant
+    for sol in runs:
+        assert sol.joint("main").angle[-1] == pytest.approx(runs[2].joint("main").angle[-1], abs=5e-3)
+        assert sol.work[-1] == pytest.approx(runs[2].work[-1], abs=2e-2)
+        assert abs(sol.work[-1]) > 0.1
+
+
 def test_a_singular_position_is_not_redundancy():
     """Two rods in line: the rank drops there and only there."""
     m = kr.Mechanism(gravity=(0, 0, -9.81))

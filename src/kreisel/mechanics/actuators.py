@@ -162,16 +162,25 @@ class Gear(Element):
         a, b = self.ends[k]
         return self.joints[k].frames(own, frames[a], frames[b])
 
-    def _coordinates(self, p: SimpleNamespace, t: ca.SX, frames: tuple[Frame, ...]) -> list[ca.SX]:
-        return [followed(f"c{k}", f, p, t, *self._frames(k, p, frames)) for k, f in enumerate(self.freedoms)]
+    def measures(self, p: SimpleNamespace, t: ca.SX, *frames: Frame) -> ca.SX:
+        return ca.vertcat(*(f.measures(*self._frames(k, p, frames)) for k, f in enumerate(self.freedoms)))
+
+    def _coordinates(self, p: SimpleNamespace, t: ca.SX, y: ca.SX) -> list[ca.SX]:
+        """Both coordinates by the measures of both."""
+        n = 2 if self.freedoms[0].turns else 1
+        return [followed(f"c{k}", f, p, t, z) for k, (f, z) in enumerate(zip(self.freedoms, (y[:n], y[n:]), strict=True))]
+
+    def coupled(self, p: SimpleNamespace, t: ca.SX, y: ca.SX) -> ca.SX:
+        first, second = self._coordinates(p, t, y)
+        return second - p.ratio * first - p.offset
 
     def constraint(self, p: SimpleNamespace, t: ca.SX, *frames: Frame) -> ca.SX:
-        first, second = self._coordinates(p, t, frames)
-        return second - p.ratio * first - p.offset
+        return self.coupled(p, t, self.measures(p, t, *frames))
 
     def _remember(self, p: SimpleNamespace, t: ca.SX, *frames: Frame) -> dict[str, ca.SX]:
         new = {"time": t}
-        for k, (f, value) in enumerate(zip(self.freedoms, self._coordinates(p, t, frames), strict=True)):
+        values = self._coordinates(p, t, self.measures(p, t, *frames))
+        for k, (f, value) in enumerate(zip(self.freedoms, values, strict=True)):
             if f.turns:
                 new |= {f"c{k}_last": value, f"c{k}_rate": f.rate(*self._frames(k, p, frames))}
         return new

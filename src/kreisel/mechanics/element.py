@@ -34,7 +34,8 @@ class Element:
        ``remember(p, t, *frames)``: the new values after an accepted step, ``{name: column}``.
 
        A potential may be written in two parts, ``measures(p, t, *frames)``, quadratic in points and axes, and ``stored(p, measures)``,
-       the energy by these: energy-momentum schemes then keep what the measures are indifferent to;
+       the energy by these, or so a constraint with ``coupled(p, t, measures)``: energy-momentum schemes then keep what the measures are
+       indifferent to;
     5. if it depends on nothing but how some of its bodies move relative to each other, list those as ``pairs`` of places in ``bodies``:
        every hook then gets one :class:`Relative` per pair instead of one frame per body. Derivatives become half as long. What is
        compared need not be the bodies' own frames: a parameter ``offset0``, ``offset1``, ... (with the number of the place in ``bodies``)
@@ -85,9 +86,11 @@ class Element:
 
     potential: Callable[..., ca.SX] | None = None
     power: Callable[[SimpleNamespace, ca.SX, list[Any], list[Any]], ca.SX] | None = None
-    #: What the potential depends on, quadratic in points and axes, (p, t, *frames) -> column, and the energy by these, (p, column).
+    #: What the potential or the constraint depends on, quadratic in points and axes, (p, t, *frames) -> column; the energy by these,
+    #: (p, column), or the constraint, (p, t, column).
     measures: Callable[..., ca.SX] | None = None
     stored: Callable[..., ca.SX] | None = None
+    coupled: Callable[..., ca.SX] | None = None
     constraint: Callable[..., ca.SX] | None = None
     pfaffian: Callable[..., ca.SX] | None = None
     mass: Callable[..., ca.SX] | None = None

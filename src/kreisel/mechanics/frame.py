@@ -69,11 +69,12 @@ class DirectorFrame(Frame):
 
     Points move as :math:`\dot x + \dot R r`. The angular velocity is :math:`\omega = \frac12\sum d^i\times\dot d_i` with the reciprocal
     directors :math:`[d^1, d^2, d^3] = R^{-T}`: only then does a torque change the angular momentum of the step by just itself (Siebert,
-    (4.28)-(4.34)). ``rates``: the derivative of R; ``reciprocal``: R^-T.
+    (4.28)-(4.34)). ``rates``: the derivative of R; ``reciprocal``: R^-T; ``turning``: omega.
     """
 
     rates: ca.SX
     reciprocal: ca.SX
+    turning: ca.SX
 
     @classmethod
     def of(cls, q: ca.SX, v: ca.SX, R: ca.SX, x: ca.SX, rates: ca.SX, velocity: ca.SX, reciprocal: ca.SX | None = None) -> DirectorFrame:
@@ -83,18 +84,19 @@ class DirectorFrame(Frame):
             across = [ca.cross(d[1], d[2]), ca.cross(d[2], d[0]), ca.cross(d[0], d[1])]
             reciprocal = ca.horzcat(*across) / ca.dot(d[0], across[0])
         omega = sum((ca.cross(reciprocal[:, i], rates[:, i]) for i in range(3)), start=ca.SX.zeros(3)) / 2
-        return cls(q, v, R, x, ca.mtimes(R.T, omega), velocity, rates, reciprocal)
+        return cls(q, v, R, x, ca.mtimes(R.T, omega), velocity, rates, reciprocal, omega)
 
     def point_velocity(self, r: ca.SX | ca.DM) -> ca.SX:
         return self.velocity + ca.mtimes(self.rates, r)
 
     def fixed(self, at: ca.SX | ca.DM, axes: ca.SX | ca.DM) -> Frame:
         R, rates, reciprocal = (ca.mtimes(X, axes) for X in (self.R, self.rates, self.reciprocal))
-        return DirectorFrame.of(self.q, self.v, R, self.point(at), rates, self.point_velocity(at), reciprocal)
+        omega = ca.mtimes(axes.T, self.omega)
+        return DirectorFrame(self.q, self.v, R, self.point(at), omega, self.point_velocity(at), rates, reciprocal, self.turning)
 
     @property
     def space_omega(self) -> ca.SX:
-        return sum((ca.cross(self.reciprocal[:, i], self.rates[:, i]) for i in range(3)), start=ca.SX.zeros(3)) / 2
+        return self.turning
 
     @property
     def dual(self) -> ca.SX:

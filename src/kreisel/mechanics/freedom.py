@@ -21,9 +21,17 @@ class Freedom:
 
     turns = False
 
+    def measures(self, A: Frame, B: Frame) -> ca.SX:
+        """What the coordinate depends on, quadratic in points and axes: itself, or cosine and sine."""
+        raise NotImplementedError
+
+    def of_measures(self, y: ca.SX) -> ca.SX:
+        """The coordinate by these."""
+        return y
+
     def value(self, A: Frame, B: Frame) -> ca.SX:
         """The coordinate; of an angle, in (-pi, pi]."""
-        raise NotImplementedError
+        return self.of_measures(self.measures(A, B))
 
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         """Its derivative. With directors that are not quite orthonormal, in the middle of a step, this is the rule for the discrete input
@@ -46,13 +54,11 @@ class Turn(Freedom):
 
     turns = True
 
-    def cosine_and_sine(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
-        """Of the angle."""
-        return ca.dot(A.R[:, 0], B.R[:, 0]), ca.dot(A.R[:, 1], B.R[:, 0])
+    def measures(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.vertcat(ca.dot(A.R[:, 0], B.R[:, 0]), ca.dot(A.R[:, 1], B.R[:, 0]))
 
-    def value(self, A: Frame, B: Frame) -> ca.SX:
-        c, s = self.cosine_and_sine(A, B)
-        return ca.atan2(s, c)
+    def of_measures(self, y: ca.SX) -> ca.SX:
+        return ca.atan2(y[1], y[0])
 
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         return ca.dot(A.dual[:, 2], B.space_omega - A.space_omega)
@@ -61,8 +67,8 @@ class Turn(Freedom):
         return ca.SX.zeros(3), A.R[:, 2]
 
     def shifted(self, A: Frame, B: Frame, by: ca.SX) -> ca.SX:
-        c, s = self.cosine_and_sine(A, B)
-        return s * ca.cos(by) - c * ca.sin(by)
+        y = self.measures(A, B)
+        return y[1] * ca.cos(by) - y[0] * ca.sin(by)
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,8 @@ class FirstTurn(Turn):
 class SecondTurn(Turn):
     """The angle by which B is turned about its own first axis, as the second one of a universal joint."""
 
-    def cosine_and_sine(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
-        return ca.dot(A.R[:, 2], B.R[:, 2]), ca.dot(A.R[:, 2], B.R[:, 1])
+    def measures(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.vertcat(ca.dot(A.R[:, 2], B.R[:, 2]), ca.dot(A.R[:, 2], B.R[:, 1]))
 
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         return ca.dot(_reciprocal(B.R[:, 0], A.R[:, 2]), B.space_omega - A.space_omega)
@@ -93,7 +99,7 @@ class Slide(Freedom):
 
     axis: int = 2
 
-    def value(self, A: Frame, B: Frame) -> ca.SX:
+    def measures(self, A: Frame, B: Frame) -> ca.SX:
         return ca.dot(A.R[:, self.axis], B.x - A.x)
 
     def rate(self, A: Frame, B: Frame) -> ca.SX:
@@ -114,9 +120,9 @@ def unwrapped(angle: ca.SX, expected: ca.SX) -> ca.SX:
     return angle + 2 * pi * ca.floor((expected - angle) / (2 * pi) + 0.5)
 
 
-def followed(name: str, freedom: Freedom, p: SimpleNamespace, t: ca.SX, A: Frame, B: Frame) -> ca.SX:
+def followed(name: str, freedom: Freedom, p: SimpleNamespace, t: ca.SX, measures: ca.SX) -> ca.SX:
     """The coordinate; of an angle, as the memory ``{name}_last``, ``{name}_rate`` and ``time`` in p leads to expect it."""
-    value = freedom.value(A, B)
+    value = freedom.of_measures(measures)
     if not freedom.turns:
         return value
     return unwrapped(value, getattr(p, f"{name}_last") + (t - p.time) * getattr(p, f"{name}_rate"))

@@ -133,7 +133,7 @@ class Joint(Element):
 
     def coordinate(self, name: str, p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
         """A joint coordinate, angles followed over full turns."""
-        return followed(name, self.freedoms[name], p, t, *self.frames(p, a, b))
+        return followed(name, self.freedoms[name], p, t, self.freedoms[name].measures(*self.frames(p, a, b)))
 
     def coordinate_at_start(self, name: str, mechanism: Mechanism) -> float:
         """A joint coordinate as the bodies stand at the start."""

@@ -96,24 +96,13 @@ class Step:
         return out
 
     def potential_gradient(self, t: ca.SX) -> Columns:
-        """The discrete gradient of all potentials. With ``measures``, that of the stored energy by these, so that what they are indifferent
-        to, as a rotation of everything, leaves its momentum alone."""
+        """The discrete gradient of all potentials."""
         found = []
         for m in self.e.members:
-            if m.element.potential is None:
-                continue
-            places = list(self.e._places(m))
-            if m.element.measures is None:
-                found.append(self.gradient(self._of(m, m.element.potential, t, self.middle), places))
-                continue
-            y0, y, y1 = (self._of(m, m.element.measures, t, q) for q in (self.q0, self.middle, self.q1))
-            z = ca.SX.sym("z", y.numel())
-            assert m.element.stored is not None
-            V = ca.SX(m.element.stored(m.parameters, z))
-            weights = ca.substitute(_discrete(V, z, ca.gradient(V, z), y0, y1), z, (y0 + y1) / 2)
-            w = ca.SX.sym("w", y.numel())
-            for i, g in self.gradient(ca.dot(w, y), places).items():
-                found.append({i: ca.substitute(g, w, weights)})
+            if m.element.stored is not None:
+                found += self._by_measures(m, t, m.element.stored, (m.parameters,))
+            elif m.element.potential is not None:
+                found.append(self.gradient(self._of(m, m.element.potential, t, self.middle), list(self.e._places(m))))
         return self._sum(found)
 
     def constraint_force(self, t: ca.SX, lam: ca.SX) -> Columns:
@@ -122,11 +111,26 @@ class Step:
         for m in self.e.members:
             if m.element.constraint is None:
                 continue
+            if m.element.coupled is not None:
+                found += self._by_measures(m, t, m.element.coupled, (m.parameters, t), lam[m.rows])
+                continue
             phi = self._of(m, m.element.constraint, t, self.middle)
             for k in range(phi.numel()):
                 row = self.gradient(phi[k], list(self.e._places(m)))
                 found.append({i: g * lam[m.rows.start + k] for i, g in row.items()})
         return self._sum(found)
+
+    def _by_measures(
+        self, m: Member, t: ca.SX, formula: Callable[..., Any], arguments: tuple[Any, ...], factor: ca.SX | float = 1.0
+    ) -> list[dict[int, ca.SX]]:
+        """The discrete gradient of a function of measures: by these, times theirs. What they are indifferent to, as a rotation of
+        everything, then leaves its momentum alone."""
+        assert m.element.measures is not None
+        y0, y, y1 = (self._of(m, m.element.measures, t, q) for q in (self.q0, self.middle, self.q1))
+        z, w = ca.SX.sym("z", y.numel()), ca.SX.sym("w", y.numel())
+        f = ca.SX(formula(*arguments, z))
+        weights = factor * ca.substitute(_discrete(f, z, ca.gradient(f, z), y0, y1), z, (y0 + y1) / 2)
+        return [{i: ca.substitute(g, w, weights)} for i, g in self.gradient(ca.dot(w, y), list(self.e._places(m))).items()]
 
     def _of(self, m: Member, formula: Callable[..., Any], t: ca.SX, q: Columns) -> ca.SX:
         return ca.SX(formula(m.parameters, t, *self.e._frames(m, q, [ca.SX.zeros(n.group.dim) for n in self.e.nodes])))

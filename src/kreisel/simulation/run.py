@@ -91,7 +91,8 @@ def simulate(
     method = RATTLie() if method is None else method
     newton = Newton() if newton is None else newton
     check(system, method)
-    given = until, step, method, newton, initial, acceleration, controls, project, every, tuple(events), solver, progress
+    system, values = control.divide(system, controls, len(steps_of(until, step)[0]))
+    given = until, step, method, newton, initial, acceleration, values, project, every, tuple(events), solver, progress
     failure: InconsistentStart | None = None
     try:
         solution = _simulate(system, *given)
@@ -125,14 +126,14 @@ def _simulate(
     newton: Newton,
     initial: Any,
     acceleration: Any,
-    controls: Any,
+    values: Mapping[str, Array],
     project: bool,
     every: int,
     events: tuple[When, ...],
     solver: str,
     progress: bool,
 ) -> Solution:
-    """With constraints that are independent of each other."""
+    """With constraints that are independent of each other. ``values``: of the inputs, per step."""
     begun = time.perf_counter()
     outer, ts_outer = steps_of(until, step)
     if method.variable_steps is False and np.ptp(outer) > 1e-12 * outer.max():
@@ -142,7 +143,6 @@ def _simulate(
     fractions = method.substeps()
     hs, ts = substeps_of(method, outer, ts_outer)
 
-    system, values = control.divide(system, controls, len(outer))
     layout = Layout(system, method)
     inputs = control.inputs(layout.controls, values, len(fractions)) if layout.controls else None
     if events:
