@@ -5,6 +5,7 @@ from kreisel.methods.base import Method
 from kreisel.methods.bem import BEM
 from kreisel.methods.blie import BLieDF
 from kreisel.methods.composition import Composition
+from kreisel.methods.hamiltonian import Gonzalez, Greenspan
 from kreisel.methods.midpoint import Midpoint
 from kreisel.methods.newmark import Newmark
 from kreisel.methods.rattlie import RATTLie
@@ -21,6 +22,8 @@ __all__ = [
     "BLieDF",
     "Composition",
     "GeneralizedAlpha",
+    "Gonzalez",
+    "Greenspan",
     "Method",
     "Midpoint",
     "Newmark",
