@@ -6,6 +6,7 @@ from kreisel.methods.bem import BEM
 from kreisel.methods.blie import BLieDF
 from kreisel.methods.composition import Composition
 from kreisel.methods.hamiltonian import Gonzalez, Greenspan
+from kreisel.methods.index_one import Baumgarte, Projection
 from kreisel.methods.midpoint import Midpoint
 from kreisel.methods.newmark import Newmark
 from kreisel.methods.rattlie import RATTLie
@@ -20,6 +21,7 @@ __all__ = [
     "A4",
     "BEM",
     "BLieDF",
+    "Baumgarte",
     "Composition",
     "GeneralizedAlpha",
     "Gonzalez",
@@ -27,6 +29,7 @@ __all__ = [
     "Method",
     "Midpoint",
     "Newmark",
+    "Projection",
     "RATTLie",
     "SHAKELie",
     "WeightedResidual",
