@@ -9,6 +9,7 @@ from kreisel.methods.hamiltonian import Gonzalez, Greenspan
 from kreisel.methods.index_one import Baumgarte, Projection
 from kreisel.methods.midpoint import Midpoint
 from kreisel.methods.newmark import Newmark
+from kreisel.methods.outside import Ida, SolveIvp
 from kreisel.methods.rattlie import RATTLie
 from kreisel.methods.rotational import A1, A2, A3, A4
 from kreisel.methods.shake import SHAKELie
@@ -26,11 +27,13 @@ __all__ = [
     "GeneralizedAlpha",
     "Gonzalez",
     "Greenspan",
+    "Ida",
     "Method",
     "Midpoint",
     "Newmark",
     "Projection",
     "RATTLie",
     "SHAKELie",
+    "SolveIvp",
     "WeightedResidual",
 ]

@@ -406,6 +406,8 @@ class Method:
     order_multipliers = 2
     #: Whether it is for Hamiltonian systems (and only for those).
     hamiltonian: ClassVar[bool] = False
+    #: Whether a solver of others takes the steps (see SolveIvp).
+    outside: ClassVar[bool] = False
     #: A step with -h undoes a step with h.
     symmetric: ClassVar[bool] = False
     #: Variable steps keep the order.

@@ -62,11 +62,11 @@ class Last(Inner):
 
     def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
         d4, a4 = super().update(n, h).values()
-        return {"q": n.moved(h / 6 * (n.v + 2 * n.d2 + 2 * n.d3 + d4)), "v": n.v + h / 6 * (n.a + 2 * n.a2 + 2 * n.a3 + a4)}
+        return {"q": n.moved(h / 6 * (n.v + 2 * n.d2 + 2 * n.d3 + d4)), "v": n.v + h / 6 * (n.a1 + 2 * n.a2 + 2 * n.a3 + a4)}
 
 
 class Closing(Stabilised):
-    """Accelerations and multipliers at the end of the step, which are those of the start of the next one."""
+    """Accelerations and multipliers at the end of the step. The next one begins with its own: inputs may jump in between."""
 
     def place(self, e: Elements) -> tuple[ca.SX, Columns, Columns]:
         return e.t + e.h, e.q, e.get("v")
@@ -74,11 +74,11 @@ class Closing(Stabilised):
 
 @dataclass(frozen=True)
 class _RungeKutta(Method):
-    """What the two methods below share: the classical Runge-Kutta method on a Lie group (Munthe-Kaas 1999), four solutions per step."""
+    """What the two below share: the classical Runge-Kutta method on a Lie group (Munthe-Kaas 1999), and the multipliers at its end."""
 
     order: ClassVar[int] = 4  # type: ignore[misc]
     order_multipliers: ClassVar[int] = 4  # type: ignore[misc]
-    states: ClassVar[tuple[str, ...]] = ("v", "a", "d2", "a2", "d3", "a3")
+    states: ClassVar[tuple[str, ...]] = ("v", "a", "a1", "d2", "a2", "d3", "a3")
     lam_states: ClassVar[tuple[str, ...]] = ("lam",)
     mu_states: ClassVar[tuple[str, ...]] = ("mu",)
     needs_acceleration: ClassVar[bool] = True
@@ -86,7 +86,8 @@ class _RungeKutta(Method):
 
     def _step(self, alpha: float, beta: float) -> tuple[Stage, ...]:
         return (
-            Inner(alpha, beta, 0.5, ("v", "a"), ("d2", "a2")),
+            Stabilised(alpha, beta, ("a1",), (), ()),
+            Inner(alpha, beta, 0.5, ("v", "a1"), ("d2", "a2")),
             Inner(alpha, beta, 0.5, ("d2", "a2"), ("d3", "a3")),
             Last(alpha, beta, 1.0, ("d3", "a3"), ("", " ")),
         )
