@@ -60,7 +60,7 @@ def integrate(
     motion = _Motion(layout, S, method.alpha, method.beta)
     wanted = np.unique(np.append(np.arange(every, len(ts), every), len(ts) - 1))
     records = [S[: layout.n_state].copy()]
-    run = _scipy if isinstance(method, SolveIvp) else _ida
+    run: Any = _scipy if isinstance(method, SolveIvp) else _ida
     prepared = time.perf_counter()
     status, message = Status.REACHED_END, Status.REACHED_END.value
     try:
@@ -138,7 +138,7 @@ class _Motion:
 
     def turn(self, y: Array) -> Array:
         """q', from q and v."""
-        return self._turn(y[:, None])[:, 0]
+        return np.asarray(self._turn(y[:, None])[:, 0])
 
     def __call__(self, t: float, y: Array) -> Array:
         """y' = (q', a)."""
@@ -220,7 +220,7 @@ def _scipy(motion: _Motion, method: SolveIvp, begin: float, end: float, times: A
         if method.project:
             solver.y = motion.projected(solver.t, y)
             solver.f = motion(solver.t, solver.y)
-        if motion.remembers:
+        if motion.remembers or solver.status == "finished":  # the next piece begins there
             motion.accept(solver.t, solver.y)
 
 
@@ -262,3 +262,4 @@ def _ida(motion: _Motion, method: Ida, begin: float, end: float, times: Array) -
         motion.steps += 1
         if t in times:
             yield float(t), found.y[:n]
+        motion.accept(float(t), motion.on_group(found.y[:n]))  # the next piece begins there
