@@ -36,6 +36,8 @@ def first_run(method):
     """
     if isinstance(method, kr.Composition):
         return "fast", {4: 96, 6: 28}[method.order]
+    if isinstance(method, kr.Baumgarte | kr.Projection):
+        return "slow", 64
     if isinstance(method, kr.BLieDF):
         # On the fast top BLieDF(1) damps the nutation away at every step that is affordable.
         return ("slow", 256) if method.k == 1 else ("fast", 2048)

@@ -5,8 +5,11 @@ from kreisel.methods.base import Method
 from kreisel.methods.bem import BEM
 from kreisel.methods.blie import BLieDF
 from kreisel.methods.composition import Composition
+from kreisel.methods.hamiltonian import Gonzalez, Greenspan
+from kreisel.methods.index_one import Baumgarte, Projection
 from kreisel.methods.midpoint import Midpoint
 from kreisel.methods.newmark import Newmark
+from kreisel.methods.outside import Ida, SolveIvp
 from kreisel.methods.rattlie import RATTLie
 from kreisel.methods.rotational import A1, A2, A3, A4
 from kreisel.methods.shake import SHAKELie
@@ -19,12 +22,18 @@ __all__ = [
     "A4",
     "BEM",
     "BLieDF",
+    "Baumgarte",
     "Composition",
     "GeneralizedAlpha",
+    "Gonzalez",
+    "Greenspan",
+    "Ida",
     "Method",
     "Midpoint",
     "Newmark",
+    "Projection",
     "RATTLie",
     "SHAKELie",
+    "SolveIvp",
     "WeightedResidual",
 ]

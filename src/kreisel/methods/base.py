@@ -328,8 +328,8 @@ class Elements:
         for relation in self.relations.values():
             for k, D in relation.ends(q):
                 out += ca.jtimes(f, relation.symbol, ca.mtimes(D, v[k]))
-        # Time enters as a symbol or as t + h; h does not occur in a constraint by itself.
-        return out + _time_derivative(f, t)
+        # Time enters as t, t + h or t + c h, or as a number.
+        return out + (ca.jtimes(f, self.t, ca.SX(1)) if ca.depends_on(ca.SX(t), self.t) else 0)
 
     def _second(self, first: Any, t: ca.SX, q: Columns, v: Columns, a: Columns) -> ca.SX:
         u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
@@ -345,12 +345,6 @@ class Elements:
 def _same(a: ca.SX, b: ca.SX) -> bool:
     """Whether two columns are the same symbols."""
     return a.numel() == b.numel() and bool(a[0].element_hash() == b[0].element_hash())
-
-
-def _time_derivative(f: ca.SX, t: ca.SX) -> ca.SX:
-    """The partial derivative with respect to time, where t is a symbol, or a symbol plus another."""
-    symbols = ca.symvar(t)
-    return ca.jtimes(f, symbols[-1], ca.SX(1)) if symbols else ca.SX.zeros(f.shape[0])
 
 
 class Stage:
@@ -412,6 +406,8 @@ class Method:
     order_multipliers = 2
     #: Whether it is for Hamiltonian systems (and only for those).
     hamiltonian: ClassVar[bool] = False
+    #: Whether a solver of others takes the steps (see SolveIvp).
+    outside: ClassVar[bool] = False
     #: A step with -h undoes a step with h.
     symmetric: ClassVar[bool] = False
     #: Variable steps keep the order.
@@ -481,19 +477,17 @@ class Accelerations(Stage):
     def __init__(self, acceleration: Sequence[str], lam: Sequence[str], mu: Sequence[str]) -> None:
         self.targets = tuple(acceleration), tuple(lam), tuple(mu)
 
+    def place(self, e: Elements) -> tuple[ca.SX, Columns, Columns]:
+        """Where: time, configurations and velocities."""
+        return e.t, e.q, e.get("v")
+
     def residual(self, e: Elements) -> dict[str, Any]:
-        v, a = e.get("v"), e.get("x")
-        forces = zip(
-            e.inertia(e.q, v, a),
-            e.force(e.t, e.q, v),
-            e.constraint_force(e.t, e.q, e.lam.l),
-            e.pfaffian_force(e.t, e.q, e.mu.m),
-            strict=True,
-        )
+        (t, q, v), a = self.place(e), e.get("x")
+        forces = zip(e.inertia(q, v, a), e.force(t, q, v), e.constraint_force(t, q, e.lam.l), e.pfaffian_force(t, q, e.mu.m), strict=True)
         return {
             "x": [inertia - f + b + c for inertia, f, b, c in forces],
-            "l": e.constraint_acceleration(e.t, e.q, v, a),
-            "m": e.pfaffian_rate(e.t, e.q, v, a),
+            "l": e.constraint_acceleration(t, q, v, a),
+            "m": e.pfaffian_rate(t, q, v, a),
         }
 
     def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
@@ -507,35 +501,42 @@ class Accelerations(Stage):
 
 
 class ProjectPosition(Stage):
-    """The configuration on the constraints nearest to q, in the metric of the mass: M x + B(q)^T l = 0, Phi(q o exp(x)) = 0."""
+    """The configuration on the constraints nearest to q, in the metric of the mass: M x + B(q)^T l = 0, Phi(q o exp(h x)) = 0.
+
+    ``late``: on those of the end of the step.
+    """
 
     lam_unknowns = ("l",)
     mu_unknowns = ()
 
+    def __init__(self, late: bool = False) -> None:
+        self.late = late
+
     def residual(self, e: Elements) -> dict[str, Any]:
-        q1 = e.move("x")
-        r = zip(e.momentum(e.get("x")), e.constraint_force(e.t, e.q, e.lam.l), strict=True)
-        return {"x": [p + b for p, b in r], "l": e.constraint(e.t, q1)}
+        t, q1 = e.t + e.h if self.late else e.t, e.move("x")
+        r = zip(e.momentum(e.get("x")), e.constraint_force(t, e.q, e.lam.l), strict=True)
+        return {"x": [p + b for p, b in r], "l": e.constraint(t, q1)}
 
     def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
         return {"q": n.moved(h * n.x)}
 
 
 class ProjectVelocity(Stage):
-    """The velocity that satisfies the constraints, nearest to v in the metric of the mass."""
+    """The velocity that satisfies the constraints, nearest to v in the metric of the mass. ``late``: those of the end of the step."""
 
     lam_unknowns = ("l",)
     mu_unknowns = ("m",)
 
+    def __init__(self, late: bool = False) -> None:
+        self.late = late
+
     def residual(self, e: Elements) -> dict[str, Any]:
-        v = e.get("x")
-        r = zip(
-            e.momentum(v), e.momentum(e.get("v")), e.constraint_force(e.t, e.q, e.lam.l), e.pfaffian_force(e.t, e.q, e.mu.m), strict=True
-        )
+        t, q, v = e.t + e.h if self.late else e.t, e.q, e.get("x")
+        r = zip(e.momentum(v), e.momentum(e.get("v")), e.constraint_force(t, q, e.lam.l), e.pfaffian_force(t, q, e.mu.m), strict=True)
         return {
             "x": [new - old + b + c for new, old, b, c in r],
-            "l": e.constraint_rate(e.t, e.q, v),
-            "m": e.pfaffian(e.t, e.q, v),
+            "l": e.constraint_rate(t, q, v),
+            "m": e.pfaffian(t, q, v),
         }
 
     def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:

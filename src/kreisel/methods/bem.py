@@ -11,11 +11,8 @@ import casadi as ca
 from kreisel.groups import R
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Columns, Elements, Member, Method, MultiplierView, NodeView, Stage
+from kreisel.methods.discrete import discrete_gradient
 from kreisel.methods.rattlie import constant_mass
-
-#: Below this relative change of its arguments (squared) the discrete gradient is the gradient in the middle: the difference to the exact
-#: balance, of third order in the change, is then less than round-off, and the quotient would be little else.
-NO_CHANGE = 1e-10
 
 
 class Mean(Stage):
@@ -83,7 +80,7 @@ class Step:
         g = ca.gradient(f, symbols)
         if not ca.is_quadratic(f, symbols):
             ends = [ca.vertcat(*(q[i] for i in places)) for q in (self.q0, self.q1)]
-            g = _discrete(f, symbols, g, *ends)
+            g = discrete_gradient(f, symbols, g, *ends)
         (g,) = self.at_middle([g])
         parts = ca.vertsplit(g, [0, *_ends([self.middle[i].numel() for i in places])])
         return dict(zip(places, parts, strict=True))
@@ -129,20 +126,11 @@ class Step:
         y0, y, y1 = (self._of(m, m.element.measures, t, q) for q in (self.q0, self.middle, self.q1))
         z, w = ca.SX.sym("z", y.numel()), ca.SX.sym("w", y.numel())
         f = ca.SX(formula(*arguments, z))
-        weights = factor * ca.substitute(_discrete(f, z, ca.gradient(f, z), y0, y1), z, (y0 + y1) / 2)
+        weights = factor * ca.substitute(discrete_gradient(f, z, ca.gradient(f, z), y0, y1), z, (y0 + y1) / 2)
         return [{i: ca.substitute(g, w, weights)} for i, g in self.gradient(ca.dot(w, y), list(self.e._places(m))).items()]
 
     def _of(self, m: Member, formula: Callable[..., Any], t: ca.SX, q: Columns) -> ca.SX:
         return ca.SX(formula(m.parameters, t, *self.e._frames(m, q, [ca.SX.zeros(n.group.dim) for n in self.e.nodes])))
-
-
-def _discrete(f: ca.SX, x: ca.SX, g: ca.SX, x0: ca.SX, x1: ca.SX) -> ca.SX:
-    """g + (f(x1) - f(x0) - g . d) d / d . d with d = x1 - x0, for a function f of x; g where nothing changes."""
-    d = x1 - x0
-    missing = ca.substitute(f, x, x1) - ca.substitute(f, x, x0) - ca.dot(g, d)
-    size = ca.sumsqr(d)
-    moves = size > NO_CHANGE * (ca.sumsqr(x0) + ca.sumsqr(x1))
-    return g + d * ca.if_else(moves, missing / ca.if_else(moves, size, 1), 0)
 
 
 def _ends(sizes: list[int]) -> list[int]:

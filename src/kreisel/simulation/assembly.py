@@ -36,6 +36,14 @@ class Assembly:
             f = compile(ca.Function("assembly", [ca.vertcat(ca.SX(0, 1), *symbols)], ca.cse([out])), lanes)
             self._parts.append((f, sources, view.rows, view.rows[:, i], view.columns[:, j]))
 
+    def residual(self, S: Array, x: Array) -> Array:
+        """The residual alone."""
+        full = np.concatenate([S[: self.layout.size], x])
+        residual = np.zeros(self.n)
+        for f, sources, at, _, _ in self._parts:
+            np.add.at(residual, at, _evaluate(f, full[sources])[:, : at.shape[1]])
+        return residual
+
     def __call__(self, S: Array, x: Array) -> tuple[Array, sparse.csc_matrix]:
         """Residual (n,) and matrix (n, n) at the state S, ``layout.size`` numbers with parameters, and the unknowns x."""
         full = np.concatenate([S[: self.layout.size], x])

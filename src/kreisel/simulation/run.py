@@ -134,6 +134,10 @@ def _simulate(
     progress: bool,
 ) -> Solution:
     """With constraints that are independent of each other. ``values``: of the inputs, per step."""
+    if method.outside:
+        from kreisel.simulation.outside import integrate
+
+        return integrate(system, until, step, method, initial, acceleration, values, project, every, events)  # type: ignore[arg-type]
     begun = time.perf_counter()
     outer, ts_outer = steps_of(until, step)
     if method.variable_steps is False and np.ptp(outer) > 1e-12 * outer.max():

@@ -28,6 +28,8 @@ class Statistics:
     halvings: int
     seconds: float
     preparation_seconds: float
+    #: Evaluations of the equations of motion by a solver of others.
+    evaluations: int = 0
     #: Constraints that follow from the others: how many rows of which joints.
     redundant: tuple[str, ...] = ()
 

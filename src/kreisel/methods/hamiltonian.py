@@ -1,0 +1,118 @@
+"""Schemes for Hamiltonian systems that conserve the energy at any step size (Siebert, 8.1, 8.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import casadi as ca
+
+from kreisel.mechanics.system import System
+from kreisel.methods.base import Elements, Method, Stage
+from kreisel.methods.discrete import discrete_gradient
+from kreisel.methods.midpoint import Middle
+
+#: (H, z, z0, z1) -> a discrete gradient of H, z = (q, p).
+Rule = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
+
+
+class Quotient(Middle):
+    """The midpoint rule with a discrete gradient. Unknowns: the mean rates of q and p."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def residual(self, e: Elements) -> dict[str, Any]:
+        h = e.h
+        (n,) = e.nodes
+        q, p = (ca.SX.sym(name, n.group.dim) for name in "qp")
+        before, after = ca.vertcat(n.q, n.v), ca.vertcat(n.q + h * n.x, n.v + h * n.d)
+        D = self.rule(e.energy(e.t + h / 2, [q], [p]), ca.vertcat(q, p), before, after)
+        return {"x": [n.x - D[n.group.dim :]], "d": [n.d + D[: n.group.dim]]}
+
+
+@dataclass(frozen=True)
+class Greenspan(Method):
+    r"""Conserves the energy T(p) + V(q) of one degree of freedom at any step size; symmetric, of order 2.
+
+    .. math::
+
+       (q_{n+1} - q_n)/h = \frac{T(p_{n+1}) - T(p_n)}{p_{n+1} - p_n}, \qquad
+       (p_{n+1} - p_n)/h = -\frac{V(q_{n+1}) - V(q_n)}{q_{n+1} - q_n}
+
+    For T quadratic the first is the midpoint rule. Where a quotient is 0/0, at a turning point, the derivative in the middle stands in.
+    Source: Siebert, (8.6)-(8.9), after Greenspan (1984).
+
+    >>> import kreisel as kr
+    >>> pendulum = kr.Hamiltonian(lambda q, p: p[0] ** 2 / 2 - ca.cos(q[0]), 1, q=[3.0])
+    >>> sol = kr.simulate(pendulum, until=100, step=0.2, method=Greenspan())
+    >>> bool(abs(sol.energy - sol.energy[0]).max() < 1e-13)
+    True
+    """
+
+    symmetric: ClassVar[bool] = True
+    hamiltonian: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("v", "last_x", "last_d")
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return (Quotient(_one_by_one),)
+
+    def refuse(self, system: System) -> str:
+        if system.dim != 1:
+            return f"it is for one degree of freedom, not {system.dim}; kr.Gonzalez() fits"
+        (element,) = system.elements
+        q, p = ca.SX.sym("q"), ca.SX.sym("p")
+        mixed = ca.jacobian(ca.gradient(element.formula(q, p), q), p)  # type: ignore[attr-defined]
+        return "" if ca.simplify(mixed).is_zero() else "its energy is no sum T(p) + V(q); kr.Gonzalez() fits"
+
+
+def _one_by_one(H: ca.SX, z: ca.SX, z0: ca.SX, z1: ca.SX) -> ca.SX:
+    """The difference quotients by q and by p, each with the other one in the middle."""
+    middle, out = (z0 + z1) / 2, []
+    for k in range(2):
+        f = ca.substitute(H, z[1 - k], middle[1 - k])
+        g = ca.substitute(ca.gradient(f, z[k]), z[k], middle[k])
+        out.append(discrete_gradient(f, z[k], g, z0[k], z1[k]))
+    return ca.vertcat(*out)
+
+
+@dataclass(frozen=True)
+class Gonzalez(Method):
+    r"""Conserves the energy H(q, p) at any step size, also with a mass that depends on q; symmetric, of order 2.
+
+    .. math::
+
+       (x_{n+1} - x_n)/h = J\,\bar\nabla H, \qquad
+       \bar\nabla H = g + \frac{H(x_{n+1}) - H(x_n) - g\cdot\Delta x}{\Delta x\cdot\Delta x}\,\Delta x, \qquad
+       x = (q, p), \ \Delta x = x_{n+1} - x_n
+
+    ``gradient``: g, "midpoint", that in the middle, or "average", the mean of those at the ends. Coordinates and momenta are added in
+    :math:`\Delta x\cdot\Delta x` as they are, so results depend on their units. Source: Siebert, (8.33)-(8.38), after Gonzalez (1996).
+
+    >>> import kreisel as kr
+    >>> planet = kr.Hamiltonian(lambda q, p: ca.sumsqr(p) / 2 - 1 / ca.norm_2(q), 2, q=[1.0, 0.0], p=[0.0, 1.2])
+    >>> sol = kr.simulate(planet, until=20, step=0.1, method=Gonzalez())
+    >>> bool(abs(sol.energy - sol.energy[0]).max() < 1e-13)
+    True
+    """
+
+    gradient: str = "midpoint"
+
+    symmetric: ClassVar[bool] = True
+    hamiltonian: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("v", "last_x", "last_d")
+
+    def __post_init__(self) -> None:
+        if self.gradient not in ("midpoint", "average"):
+            raise ValueError(f"Gonzalez: gradient must be 'midpoint' or 'average', got {self.gradient!r}")
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return (Quotient(self._rule),)
+
+    def _rule(self, H: ca.SX, z: ca.SX, z0: ca.SX, z1: ca.SX) -> ca.SX:
+        places = [(z0 + z1) / 2] if self.gradient == "midpoint" else [z0, z1]
+        g = sum(ca.substitute(ca.gradient(H, z), z, at) for at in places) / len(places)
+        return discrete_gradient(H, z, g, z0, z1)
