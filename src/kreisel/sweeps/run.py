@@ -51,7 +51,7 @@ def sweep(
     ``executor``: where to work: by default ``workers`` threads (as many as there are processors); or a Dask client, or any executor of
     ``concurrent.futures``; what it is given must then be known to the workers, so models and measures are functions of a module. The
     answers do not depend on it, bit for bit. ``store``: a directory; what is done is kept there, and a sweep that was killed goes on
-    where it was. ``progress``: show a bar.
+    where it was (functions are known by their names: what changes within one is not noticed). ``progress``: show a bar.
 
     What fails at a point is data: its ``status`` and ``message`` say why, its numbers are nan.
 
