@@ -27,8 +27,20 @@ SMALL = {
     "klemps/soft-spring": {"t_end": 0.5},
     "klemps/stiff-spring": {"damping": 100, "t_end": 0.2},
     "klemps/angle-wrap": {"t_end": 0.2},
+    "klemps/amplification": {"rho_inf": [0.9]},
+    "klemps/equilibria": {"formulation": "SO3", "tries": 4},
+    "klemps/lyapunov": {"formulation": "SO3", "count": 20},
+    "klemps/linearisation": {"formulation": "SO3", "count": 4},
+    "klemps/corollary-counterexample": {"t_end": 10.0},
+    "klemps/stability-region": {"points": 2, "t_end": 0.5},
+    "klemps/oscillator-comparison": {"stiffness": [100.0, 1e6], "t_end": 0.2},
     "kreisel/group-accuracy": {"groups": "SO3", "samples": 1},
 }
+#: Of equilibria, spectra and many runs: there is no one motion whose end could be told.
+ANALYSES = {
+    "klemps/amplification", "klemps/equilibria", "klemps/lyapunov", "klemps/linearisation", "klemps/corollary-counterexample",
+    "klemps/stability-region", "klemps/oscillator-comparison",
+}  # fmt: skip
 OF_A_RUN = {"t_end", "position", "rotation", "velocity", "energy_start", "energy_end", "max_constraint", "newton_iterations_mean"}
 
 
@@ -44,7 +56,7 @@ def test_study(name, tmp_path):
     assert set(SMALL[name]) <= set(result.options)
     text = json.dumps(result.plain(), allow_nan=False)
     numbers = json.loads(text)["numbers"]
-    if not name.startswith("kreisel/"):
+    if not name.startswith("kreisel/") and name not in ANALYSES:
         assert set(numbers) >= OF_A_RUN
         body, rotation = next(iter(numbers["rotation"].items()))
         assert np.allclose(np.array(rotation) @ np.transpose(rotation), np.eye(3), atol=1e-12)
