@@ -7,6 +7,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+import kreisel as kr
 from kreisel.cli import app
 
 
@@ -14,7 +15,7 @@ def kreisel(*arguments):
     return CliRunner().invoke(app, list(arguments))
 
 
-@pytest.mark.parametrize("command", [(), ("list",), ("reproduce",), ("run",)])
+@pytest.mark.parametrize("command", [(), ("list",), ("reproduce",), ("run",), ("sweep",)])
 def test_help_shows_an_example(command):
     result = kreisel(*command, "--help")
     assert result.exit_code == 0
@@ -78,10 +79,27 @@ def test_run_takes_parameters_of_model_and_method():
     assert options["formulation"] == "UDQ"
 
 
+def test_sweep(tmp_path):
+    words = ["sweep", "extended_top", "--over", "stiffness=10:1000:3", "--over", "rho_inf=[0.5, 0.9]", "--set", "damping=2"]
+    words += ["--until", "0.1", "--step", "0.01", "--method", "GeneralizedAlpha", "--store", str(tmp_path / "store")]
+    out, picture = tmp_path / "sweep.nc", tmp_path / "map.png"
+    answer = json.loads(kreisel(*words, "--json", "--out", str(out), "--plot", str(picture)).stdout)
+    assert answer["parameters"] == {"stiffness": [10.0, 505.0, 1000.0], "rho_inf": [0.5, 0.9]}
+    assert answer["data"]["status"] == [["REACHED_END"] * 2] * 3
+    assert answer["attributes"]["points_computed"] == 6
+    assert picture.stat().st_size > 5000
+    assert kr.load(out)["energy_end"].values.tolist() == answer["data"]["energy_end"]
+    text = kreisel(*words).stdout  # nothing is computed again
+    assert "REACHED_END" in text
+    assert "points_known" in text
+    some = kreisel(*words[:2], "--over", "stiffness=[10, 1000]", "--random", "4", "--until", "0.1", "--step", "0.01", "--json")
+    assert len(json.loads(some.stdout)["data"]["status"]) == 4
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("bake", "there is no command 'bake'; there are: list, reproduce, run"),
+        ("bake", "there is no command 'bake'; there are: list, reproduce, run, sweep"),
         ("reproduce", "say which study; there are: "),
         ("reproduce hante/rolling-disc", "there is no study"),
         ("reproduce hante/rolling-disk --set stps=5", "has no option 'stps' (did you mean 'steps'?)"),
@@ -99,6 +117,14 @@ def test_run_takes_parameters_of_model_and_method():
         ("run heavy_top --method Rattle", "there is no method 'Rattle'"),
         ("run heavy_top --method BLieDF(k=3)", "k must be 1 or 2"),
         ("run rolling_disk --method BLieDF", "does not fit this system"),
+        ("sweep heavy_top --until 1 --step 0.1", "Missing option"),
+        ("sweep heavy_tap --over mass=[1,2]", "there is no model 'heavy_tap'"),
+        ("sweep heavy_top --over mas=[1,2] --until 1 --step 0.1", "has a parameter 'mas' (did you mean 'mass'?)"),
+        ("sweep heavy_top --over mass=1:2 --until 1 --step 0.1", "values are a list, [0, 1, 10], or from:to:count"),
+        ("sweep heavy_top --over mass=[] --until 1 --step 0.1", "the sequence of values is empty"),
+        ("sweep heavy_top --over mass=[1,2] --until 1", "say step="),
+        ("sweep heavy_top --over mass=[1,2] --set mass=1 --until 1 --step 0.1", "is given with --set and with --over"),
+        ("sweep heavy_top --over mass=[1,2] --until 1 --step 0.1 --out no/where/a.nc", "there is no directory"),
     ],
 )
 def test_mistakes_are_told_in_one_line(words, message):

@@ -42,10 +42,21 @@ SMALL = {
     "benchmark/iftomm-bricard": {"t_end": 0.1},
     "benchmark/iftomm-governor": {"t_end": 0.05},
     "mueller/brick-pendulum": {"steps": 50},
+    "klemps/amplification": {"rho_inf": [0.9]},
+    "klemps/equilibria": {"formulation": "SO3", "tries": 4},
+    "klemps/lyapunov": {"formulation": "SO3", "count": 20},
+    "klemps/linearisation": {"formulation": "SO3", "count": 4},
+    "klemps/corollary-counterexample": {"t_end": 10.0},
+    "klemps/stability-region": {"points": 2, "t_end": 0.5},
+    "klemps/oscillator-comparison": {"stiffness": [100.0, 1e6], "t_end": 0.2},
     "kreisel/group-accuracy": {"groups": "SO3", "samples": 1},
 }
-#: Studies without a simulation.
-WITHOUT_RUN = {"kreisel/group-accuracy", "sadlowski/rotation-generation", "sadlowski/step-operators"}
+#: Of equilibria, spectra, rotations and many runs: there is no one motion whose end could be told.
+WITHOUT_RUN = {
+    "klemps/amplification", "klemps/equilibria", "klemps/lyapunov", "klemps/linearisation", "klemps/corollary-counterexample",
+    "klemps/stability-region", "klemps/oscillator-comparison", "kreisel/group-accuracy", "sadlowski/rotation-generation",
+    "sadlowski/step-operators",
+}  # fmt: skip
 OF_A_RUN = {"t_end", "position", "rotation", "velocity", "energy_start", "energy_end", "max_constraint", "newton_iterations_mean"}
 
 

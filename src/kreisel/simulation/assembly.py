@@ -30,7 +30,8 @@ class Assembly:
             if not R.numel():
                 continue
             i, j = (np.array(k, dtype=np.int64) for k in J.sparsity().get_triplet())
-            out = ca.densify(ca.vertcat(R, J.nz[:]))
+            # CasADi gives one entry for all of none.
+            out = ca.densify(ca.vertcat(R, J.nz[:])) if J.nnz() else ca.densify(R)
             symbols, sources = view.inputs([out], layout.size, identity)
             lanes = min(LANES, 2 ** int(np.ceil(np.log2(len(sources)))))
             f = compile(ca.Function("assembly", [ca.vertcat(ca.SX(0, 1), *symbols)], ca.cse([out])), lanes)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kreisel.mechanics.node import PivotNode, RigidNode
 from kreisel.mechanics.system import System
 from kreisel.simulation.solution import Solution
 from kreisel.simulation.statics import Path
@@ -96,7 +97,18 @@ def equilibria(system: System, tries: int = 40, seed: int = 0, time: float = 0.0
 def _same(a: Equilibrium, b: Equilibrium) -> bool:
     if a.family != b.family or abs(a.energy - b.energy) > 1e-7 * (1 + abs(a.energy)):
         return False
-    return bool(a.family) or float(np.abs(a.solution.q[-1] - b.solution.q[-1]).max()) < 1e-6
+    return bool(a.family) or float(np.abs(places(a.solution, -1) - places(b.solution, -1)).max()) < 1e-6
+
+
+def places(solution: Solution, k: int) -> Array:
+    """Where everything is at the k-th time: rotation matrices and positions, or else coordinates. A quaternion and its opposite are one."""
+    parts = []
+    for node in solution.system.nodes:
+        if isinstance(node, RigidNode | PivotNode):
+            parts += [solution.rotation(node.name)[k].ravel(), solution.position(node.name)[k]]
+        else:
+            parts.append(solution.configuration(node.name)[k])
+    return np.concatenate(parts)
 
 
 def _newton(path: Path) -> Array | str:

@@ -95,7 +95,8 @@ def linearise(about: System | Solution | Equilibrium) -> Linearisation:
     """The linearisation about an equilibrium or a steady motion.
 
     ``about``: what :func:`equilibrium` or ``kr.equilibrium`` gives; a solution (its last state); or a system (its start). The state must
-    be steady: velocities that do not change, and equations that look the same all along, as those of a top that spins upright.
+    be steady: velocities that do not change, and equations that look the same all along, as those of a top that spins upright, in
+    coordinates with velocities in body axes.
 
     >>> import kreisel as kr
     >>> linearise(equilibrium(kr.models.extended_top("SE3", stiffness=100.0, damping=1.0))).eigenvalues[:2].round(5)
@@ -119,7 +120,10 @@ def linearise(about: System | Solution | Equilibrium) -> Linearisation:
         tau = 0.1 / float(np.abs(v).max())
         B, _ = frozen(S, _moved(system, q, tau * v), v)
         if np.abs(B - A).max() > 1e-6 * np.abs(A).max():
-            raise ValueError("the equations change along the motion; of a periodic motion kr.stability.floquet tells the stability")
+            raise ValueError(
+                "in these coordinates the equations change along the motion: if bodies turn, take coordinates with velocities in body "
+                "axes, such as SE3; of a periodic motion kr.stability.floquet tells the stability"
+            )
     reduced = N.T @ A @ N
     values, vectors = np.linalg.eig(reduced)
     order = np.lexsort((-values.imag, -values.real.round(10)))

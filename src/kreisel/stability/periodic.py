@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kreisel.simulation.linearise import StepDerivative
 from kreisel.simulation.solution import Solution
+from kreisel.stability.balance import places
 
 Complex = NDArray[np.complex128]
 
@@ -28,13 +29,7 @@ def floquet(solution: Solution, tolerance: float = 1e-3) -> Complex:
         raise ValueError(f"the motion is not complete: {solution.message}")
     if solution._every > 1 or solution.stats.halvings:
         raise ValueError("Floquet multipliers need every step of the method on record (every=1, no halvings)")
-    first, last, gap = solution.q[0], solution.q[-1], 0.0
-    at = 0
-    for node in solution.system.nodes:
-        part = slice(at, at + node.group.n_params)
-        gap = max(gap, float(np.abs(node.group.difference(first[part], last[part])).max()))
-        at = part.stop
-    gap = max(gap, float(np.abs(solution.v[-1] - solution.v[0]).max()))
+    gap = max(float(np.abs(a).max()) for a in (places(solution, -1) - places(solution, 0), solution.v[-1] - solution.v[0]))
     if gap > tolerance:
         raise ValueError(f"the motion is not periodic: its end differs from its start by {gap:.3g}, more than tolerance = {tolerance:g}")
     derivative = StepDerivative(solution._layout)

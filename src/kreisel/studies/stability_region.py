@@ -114,12 +114,15 @@ def region(
     newton: Any,
     **options: Any,
 ) -> xarray.Dataset:
-    """The sweep over (damping, stiffness, step). ``options``: of :func:`kreisel.sweep`."""
+    """The sweep over (damping, stiffness, step), each run to the last multiple of its step within ``t_end``. ``options``: of
+    :func:`kreisel.sweep`."""
     from kreisel.sweeps import Design, sweep
 
     model = partial(extended_top, formulation, alpha=alpha, gamma=gamma, inertia=inertia)
-    design = Design.grid(damping=damping, stiffness=stiffness, step=steps)
-    return sweep(model, design, until=t_end, method=GeneralizedAlpha(rho_inf=rho_inf), newton=newton, **options)
+    d, k, h = (a.ravel() for a in np.meshgrid(damping, stiffness, steps, indexing="ij"))
+    design = Design.table(damping=d, stiffness=k, step=h, until=h * np.floor(t_end / h + 1e-9))
+    data = sweep(model, design, method=GeneralizedAlpha(rho_inf=rho_inf), newton=newton, **options)
+    return data.drop_vars("until").set_index(point=["damping", "stiffness", "step"]).unstack("point")
 
 
 @study("klemps/stability-region", source="Klemps, section 5.2.3, Figures 5.12 to 5.14")

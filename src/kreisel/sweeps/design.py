@@ -121,6 +121,7 @@ def _plain(value: Any) -> Any:
 
 def labels(column: Sequence[Any]) -> NDArray[Any]:
     """Numbers or words as an array; everything else by its words."""
-    if all(isinstance(v, bool | int | float | str) for v in column) and len({isinstance(v, str) for v in column}) == 1:
+    kinds = set(map(type, column))
+    if kinds == {str} or kinds <= {bool, int, float}:
         return np.array(column)
     return np.array([str(_plain(v)) for v in column])

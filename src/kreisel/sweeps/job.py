@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Job:
 
     def check(self, names: Sequence[str]) -> None:
         """Refuses parameters that nothing has, or that both model and method have, and a step or an end that nobody gives."""
-        own = [] if isinstance(self.model, System) else list(parameters_of(self.model))
+        own = sorted(self._own)
         theirs = [f.name for f in fields(self.method)]
         check_names(names, [*own, *theirs, "step", "until", "method"], "neither the model nor the method has a parameter")
         for name in names:
@@ -67,15 +67,19 @@ class Job:
         method = point.get("method", self.method)
         if not isinstance(method, Method):
             raise ValueError(f"method must be a method such as kr.RATTLie(), got {method!r}")
-        given = {f.name: point[f.name] for f in fields(method) if f.name in point}
+        given = {name: point[name] for name in point if name not in self._own and name in method.__dataclass_fields__}
         return replace(method, **given) if given else method
 
     def system_at(self, point: Point) -> System:
         """The system of a point."""
         if isinstance(self.model, System):
             return self.model
-        own = parameters_of(self.model)
-        return self.model(**{name: value for name, value in point.items() if name in own})
+        return self.model(**{name: value for name, value in point.items() if name in self._own})
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        """The parameters of the model."""
+        return frozenset() if isinstance(self.model, System) else frozenset(parameters_of(self.model))
 
 
 def _name(f: Any) -> str:

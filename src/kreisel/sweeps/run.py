@@ -51,7 +51,7 @@ def sweep(
     ``executor``: where to work: by default ``workers`` threads (as many as there are processors); or a Dask client, or any executor of
     ``concurrent.futures``; what it is given must then be known to the workers, so models and measures are functions of a module. The
     answers do not depend on it, bit for bit. ``store``: a directory; what is done is kept there, and a sweep that was killed goes on
-    where it was. ``progress``: show a bar.
+    where it was (functions are known by their names: what changes within one is not noticed). ``progress``: show a bar.
 
     What fails at a point is data: its ``status`` and ``message`` say why, its numbers are nan.
 
@@ -149,13 +149,15 @@ def _dataset(design: Design, answers: dict[int, Answer], description: dict[str, 
     data = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         found = [row[name] for row in rows if name in row]
-        shape = np.shape(found[0])
-        if any(np.shape(v) != shape for v in found):
-            raise ValueError(f"the measure '{name}' has not the same shape at all points: {sorted({np.shape(v) for v in found})}")
-        words = isinstance(found[0], str)
+        kinds = set(map(type, found))
+        shapes = {np.shape(v) for v in found} if list in kinds else {()}
+        if len(shapes) > 1:
+            raise ValueError(f"the measure '{name}' has not the same shape at all points: {sorted(shapes)}")
+        (shape,) = shapes
+        words = str in kinds
         empty: Any = "" if words else np.full(shape, np.nan)
         column = np.array([row.get(name, empty) for row in rows], dtype=None if words else np.float64)
-        if all(name in row for row in rows) and all(isinstance(v, int) and not isinstance(v, bool) for v in found):
+        if len(found) == len(rows) and kinds == {int}:
             column = column.astype(np.int64)
         extra = tuple(f"{name}_{k}" for k in range(len(shape)))
         data[name] = ((*design.dimensions, *extra), column.reshape(*design.shape, *shape), _UNITS.get(name, {}))

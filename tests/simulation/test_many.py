@@ -1,0 +1,139 @@
+"""Programs are shared by systems that differ only in numbers, and by nothing else; many runs at once are the same runs."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from support import ALL_METHODS
+
+import kreisel as kr
+from kreisel.mechanics.fingerprint import fingerprint
+from kreisel.simulation.many import figures, simulate_each
+from kreisel.simulation.prepare import prepare
+
+
+def tops(count, formulation="SE3"):
+    return [kr.models.extended_top(formulation, stiffness=50.0 * (1 + k), damping=1.0 + k, alpha=0.1 * k) for k in range(count)]
+
+
+@pytest.mark.parametrize("method", ALL_METHODS, ids=repr)
+def test_runs_together_are_the_runs_alone(method):
+    """Bit for bit, with different steps, ends and numbers; also those that fail."""
+    systems, until = tops(5), [0.3, 0.2, 0.31, 0.3, 1.0]
+    steps = [0.01, 0.013, 0.02, 0.3, 0.5]
+    together = simulate_each(systems, until, steps, method)
+    alone = [figures(kr.simulate(s, t, h, method)) for s, t, h in zip(systems, until, steps, strict=True)]
+    assert [repr(f) for f in together] == [repr(f) for f in alone]
+
+
+def test_failures_stay_with_their_run():
+    """A start off the constraints, a step that does not converge: the others do not notice."""
+    bad = kr.models.extended_top("SE3", stiffness=50.0, damping=1.0)
+    bad.nodes[0].q = bad.nodes[0].q + np.array([0] * 9 + [0.1, 0, 0])
+    good, other = tops(2)
+    stiff = kr.models.extended_top("SE3", stiffness=4e4, damping=5.0, alpha=np.pi / 20)
+    systems, until, steps = [good, bad, other, stiff], [0.1, 0.1, 0.1, 2.0], [0.01, 0.01, 0.01, 0.02]
+    found = simulate_each(systems, until, steps, kr.RATTLie())
+    assert isinstance(found[1], kr.InconsistentStart)
+    assert [found[k]["status"] for k in (0, 2, 3)] == ["REACHED_END", "REACHED_END", "NOT_CONVERGED"]
+    for k in (0, 2, 3):
+        assert repr(found[k]) == repr(figures(kr.simulate(systems[k], until[k], steps[k], kr.RATTLie())))
+
+
+def test_what_differs_in_numbers_shares_its_programs():
+    a, b = tops(2)
+    assert prepare(a, kr.RATTLie()) is prepare(b, kr.RATTLie())
+    assert prepare(a, kr.RATTLie()) is not prepare(a, kr.SHAKELie())
+    assert prepare(a, kr.GeneralizedAlpha(0.9)) is not prepare(a, kr.GeneralizedAlpha(0.8))
+    assert prepare(a, kr.RATTLie(), "zero") is not prepare(a, kr.RATTLie())
+
+
+def spring(k):
+    return kr.System(kr.R(1), mass=[[1.0]], potential=lambda q: k / 2 * q[0] ** 2, q=[1.0])
+
+
+def with_potential(formula):
+    m = kr.Mechanism()
+    m.point("p", 1.0, position=(1, 0, 0))
+    m.force(kr.Potential("field", "p", formula))
+    return m.system()
+
+
+class Stubborn(kr.Element):
+    """An element whose number is no parameter, and whose author forgot the signature."""
+
+    def __init__(self, k):
+        super().__init__("stubborn", "p")
+        self.k = k
+
+    def potential(self, p, t, a):
+        return self.k / 2 * ca.sumsqr(a.x)
+
+
+def stubborn(k):
+    m = kr.Mechanism()
+    m.point("p", 1.0, position=(1, 0, 0))
+    m.force(Stubborn(k))
+    return m.system()
+
+
+FACTOR = 1.0
+
+
+def by_a_global():
+    return with_potential(lambda a: FACTOR / 2 * ca.sumsqr(a.x))
+
+
+def test_numbers_within_formulas_are_seen(monkeypatch):
+    """Enclosed by a function, kept by an element, or global to a module: another number is another formula; the same one is not."""
+    for make in (spring, stubborn, lambda k: with_potential(lambda a: k / 2 * ca.sumsqr(a.x))):
+        assert fingerprint(make(1.0)) == fingerprint(make(1.0))
+        assert fingerprint(make(1.0)) != fingerprint(make(4.0))
+        q = [kr.simulate(make(k), until=1.0, step=1e-3).q[-1, 0] for k in (1.0, 4.0)]
+        assert q == pytest.approx(np.cos([1.0, 2.0]), abs=1e-6)
+    before = fingerprint(by_a_global())
+    monkeypatch.setitem(globals(), "FACTOR", 4.0)
+    assert fingerprint(by_a_global()) != before
+
+
+def test_parameters_of_a_system_of_functions():
+    def make(k, c):
+        return kr.System(
+            kr.R(1),
+            mass=lambda q, p: p.m * ca.SX.eye(1),
+            potential=lambda q, p: p.k / 2 * q[0] ** 2,
+            force=lambda t, q, v, p: -p.c * v,
+            q=[1.0],
+            parameters={"m": 1.0, "k": k, "c": c},
+        )
+
+    assert prepare(make(1.0, 0.1), kr.GeneralizedAlpha()) is prepare(make(4.0, 0.2), kr.GeneralizedAlpha())
+    w = np.sqrt(4.0 - 0.01)
+    exact = np.exp(-0.1) * (np.cos(w) + 0.1 / w * np.sin(w))
+    assert kr.simulate(make(4.0, 0.2), 1.0, 1e-3, kr.GeneralizedAlpha()).q[-1, 0] == pytest.approx(exact, abs=1e-5)
+
+
+def test_a_plain_function_belongs_to_its_system():
+    m = kr.Mechanism()
+    m.body("box", 1.0, (1, 1, 1))
+    m.force(kr.BlackBox("push", "box", lambda t, q, v: np.array([0, 0, 0, 1.0, 0, 0])))
+    system = m.system()
+    assert fingerprint(system) is None
+    assert simulate_each([system], [1.0], [0.1], kr.GeneralizedAlpha())[0]["energy_end"] == pytest.approx(0.5)
+
+
+def test_more_room_for_factorisations_is_found_in_many_runs():
+    """The first plan of space is made too small by hand: runs are taken up again where they stopped."""
+    m = kr.Mechanism()
+    for k in range(4):  # a ring, whose matrix is sparse and no band
+        m.beam(f"rod {k}", 1.0, 8, kr.Section.circle(0.05, E=1e7, nu=0.3, rho=1000), start="clamped" if k == 0 else f"rod {k - 1}[8]")
+    system = m.system()
+    method = kr.GeneralizedAlpha(0.8)
+    prepared = prepare(system, method)
+    reference = simulate_each([system, system], [0.02, 0.02], [0.01, 0.005], method)
+    assert [repr(f) for f in reference] == [repr(figures(kr.simulate(system, 0.02, h, method))) for h in (0.01, 0.005)]
+    space = prepared.main.space
+    prepared.main._enlarge(space)
+    assert prepared.main.space.room == 2 * space.room
+    prepared.main._enlarge(space)  # another thread has done it already
+    assert prepared.main.space.room == 2 * space.room
+    assert simulate_each([system, system], [0.02, 0.02], [0.01, 0.005], method) == reference
