@@ -52,6 +52,40 @@ def cayley(x):
     return np.linalg.solve(np.eye(2) - A / 2, np.eye(2) + A / 2)
 
 
+def of_newmark_kind(method, x, zeta):
+    """(q, v, a): q' = q + v + (1/2 - beta) a + beta a', v' = v + (1 - gamma) a + gamma a', and a balance that is the method's own."""
+    beta, gamma, name = method.beta, method.gamma, type(method).__name__
+    new = [[1.0, 0, -beta], [0, 1.0, -gamma]]
+    old = [[1.0, 1.0, 0.5 - beta], [0, 1.0, 1 - gamma]]
+    force = np.array([x**2, 2 * zeta * x, 0])
+    if name == "A3":  # momentum over the step, the force at alpha within it
+        alpha = min(beta / gamma, 1.0)
+        balance = np.array([0, 1.0, 0]) + alpha * force, np.array([0, 1.0, 0]) - (1 - alpha) * force
+    else:  # at the end, or within the step
+        s = gamma if name == "A2" else 1.0
+        balance = s * (np.array([0, 0, 1.0]) + force), -(1 - s) * (np.array([0, 0, 1.0]) + force)
+    return np.linalg.solve(np.array([*new, balance[0]]), np.array([*old, balance[1]]))
+
+
+def explicit_turn(method, x, zeta):
+    """(q, v, a) of A4."""
+    q, kick = np.array([1.0, 1.0, 0.5]), np.array([x**2, x**2 / 2 + 2 * zeta * x, x**2 / 4 + zeta * x])
+    return np.array([q, np.array([0, 1.0, 0]) - kick, -kick / method.gamma + np.array([0, 0, 1 - 1 / method.gamma])])
+
+
+def weighted(method, x, zeta):
+    """(q, v): q' - q = (1 - alpha) v + alpha v', and momentum over the step, the force at theta within it."""
+    force = np.array([x**2, 2 * zeta * x])
+    new = [[1.0, -method.alpha], np.array([0, 1.0]) + method.theta * force]
+    return np.linalg.solve(np.array(new), np.array([[1.0, 1 - method.alpha], np.array([0, 1.0]) - (1 - method.theta) * force]))
+
+
+def runge_kutta(x, zeta):
+    """(q, v): the exponential up to its fourth power."""
+    A = np.array([[0, 1], [-(x**2), -2 * zeta * x]])
+    return np.eye(2) + A @ (np.eye(2) + A @ (np.eye(2) + A @ (np.eye(2) + A / 4) / 3) / 2)
+
+
 def known(method, x, zeta):
     """The states that count, and the matrix on them, by hand."""
     name = type(method).__name__
@@ -61,6 +95,14 @@ def known(method, x, zeta):
         return ("q", "w"), shake(x, zeta)
     if name == "BLieDF":
         return (("q", "v"), backward_euler(x, zeta)) if method.k == 1 else (("q", "v", "before", "star"), backward_two(x, zeta))
+    if name in ("Newmark", "A1", "A2", "A3"):
+        return ("q", "v", "a"), of_newmark_kind(method, x, zeta)
+    if name == "A4":
+        return ("q", "v", "a"), explicit_turn(method, x, zeta)
+    if name == "WeightedResidual":
+        return ("q", "v"), weighted(method, x, zeta)
+    if name in ("Baumgarte", "Projection"):
+        return ("q", "v"), runge_kutta(x, zeta)
     assert name == "Midpoint"
     return ("q", "v"), cayley(x)
 
