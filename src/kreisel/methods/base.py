@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from kreisel.mechanics.element import Element
-from kreisel.mechanics.frame import End, Relative
+from kreisel.mechanics.frame import End, Frame, Relative
 from kreisel.mechanics.node import Ground, Node
 from kreisel.mechanics.system import System
 
@@ -28,7 +28,9 @@ class NodeView:
     def __init__(self, node: Node, states: Sequence[str], unknowns: Sequence[str]) -> None:
         self.node, self.group = node, node.group
         self.q = node.group.symbol("q")
-        for name in (*states, *unknowns):
+        for name in states:
+            setattr(self, name, ca.SX.sym(name, node.size(name)))
+        for name in unknowns:
             setattr(self, name, ca.SX.sym(name, node.group.dim))
 
     def __getattr__(self, name: str) -> ca.SX:
@@ -166,9 +168,13 @@ class Elements:
 
     def momentum(self, v: Columns, q: Columns | None = None) -> Columns:
         """M v."""
-        out = self._zeros()
-        for i, M in self._masses(q or self.q):
+        q, out = q or self.q, self._zeros()
+        for i, M in self._masses(q):
             out[i] += ca.mtimes(M, v[i])
+        T, u = self._carried_energy(q)
+        if not T.is_zero():
+            for i, p in enumerate(ca.substitute([ca.gradient(T, u_i) for u_i in u], u, v)):
+                out[i] += p
         return out
 
     def inertia(self, q: Columns, v: Columns, a: Columns) -> Columns:
@@ -181,6 +187,15 @@ class Elements:
                 p = ca.mtimes(M, u)
                 rate = ca.mtimes(ca.jacobian(p, q[i]), self.nodes[i].group.rate(q[i], u))
                 out[i] += ca.substitute(rate - ca.densify(self._along(ca.dot(u, p) / 2, q, i)).T, u, v[i])
+        # Of carried bodies by their kinetic energy, so that formulas stay as long as the tree: (D_v T)' - ad(v)^T D_v T - D_q T.
+        T, u = self._carried_energy(q)
+        if not T.is_zero():
+            p = [ca.gradient(T, u_i) for u_i in u]
+            for i, (n, p_i) in enumerate(zip(self.nodes, p, strict=True)):
+                rate = sum((ca.jtimes(p_i, u_j, a_j) for u_j, a_j in zip(u, a, strict=True)), start=ca.SX.zeros(p_i.numel()))
+                rate += sum((ca.jtimes(p_i, q_j, m.group.rate(q_j, u_j)) for m, q_j, u_j in zip(self.nodes, q, u, strict=True)))
+                rate += -ca.mtimes(n.group.ad(u[i]).T, p_i) - ca.densify(self._along(T, q, i)).T
+                out[i] += ca.substitute([rate], u, v)[0]
         return out
 
     def force(self, t: ca.SX, q: Columns, v: Columns, loads: ca.SX | float = 1.0, potentials: bool = True) -> Columns:
@@ -199,9 +214,12 @@ class Elements:
                     out[i] += ca.gradient(P, u[i])
             if m.element.routine is not None:
                 (i,) = self._places(m)
-                F = ca.SX.sym("F", self.nodes[i].group.dim)
-                self.probes.append(Probe(F, m, ca.vertcat(t, q[i], v[i])))
-                out[i] += F
+                (frame,) = self._frames(m, q, v)
+                F = ca.SX.sym("F", frame.v.numel())
+                self.probes.append(Probe(F, m, ca.vertcat(t, frame.q, frame.v)))
+                u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
+                (virtual,) = self._frames(m, q, u)
+                out[i] += ca.gradient(ca.dot(F, virtual.v), u[i])
         return out
 
     def energy(self, t: ca.SX, q: Columns, v: Columns) -> ca.SX:
@@ -270,13 +288,16 @@ class Elements:
         return [ca.SX.zeros(n.group.dim) for n in self.nodes]
 
     def _places(self, m: Member) -> Iterator[int]:
-        return (i for i in m.places if i is not None)
+        return iter(dict.fromkeys(i for i in m.places if i is not None))
 
     def _frames(self, m: Member, q: Columns, v: Columns) -> list[Any]:
         """What the element sees: frames, or relative motions."""
         if m.element.pairs:
             return [self._relative(m, pair, q, v) for pair in m.element.pairs]
-        frames = [Ground().frame() if i is None else self.nodes[i].node.frame(q[i], v[i]) for i in m.places]
+        frames = [
+            Ground().frame() if i is None else self.nodes[i].node.seat(body).frame(q[i], v[i])
+            for body, i in zip(m.element.bodies, m.places, strict=True)
+        ]
         return [f.covariant() for f in frames] if self.covariant else frames
 
     def _relative(self, m: Member, pair: tuple[int, int], q: Columns, v: Columns) -> Relative:
@@ -297,14 +318,34 @@ class Elements:
 
     def _masses(self, q: Columns) -> Iterator[tuple[int, ca.SX]]:
         for m in self.members:
-            if m.element.mass is not None:
+            if m.element.mass is not None and not self._carried(m):
                 (i,) = self._places(m)
                 yield i, m.element.mass(m.parameters, q[i])
+
+    def _carried(self, m: Member) -> bool:
+        """Whether the first body of the element is carried by a node together with others."""
+        return m.places[0] is not None and self.nodes[m.places[0]].node.name != m.element.bodies[0]
+
+    def _carried_energy(self, q: Columns) -> tuple[ca.SX, Columns]:
+        """The kinetic energy of carried bodies, and the symbols of the velocities of the nodes in it."""
+        T, u = ca.SX(0), [ca.SX.sym("u", n.group.dim) for n in self.nodes]
+        for _, frame, M in self.carried_masses(q, u):
+            T += ca.dot(frame.v, ca.mtimes(M, frame.v)) / 2
+        return T, u
+
+    def carried_masses(self, q: Columns, v: Columns) -> Iterator[tuple[Node, Frame, ca.SX]]:
+        """Node, frame and mass matrix of each carried body."""
+        for m in self.members:
+            if m.element.mass is not None and self._carried(m):
+                assert m.places[0] is not None
+                (frame,) = self._frames(m, q, v)
+                yield self.nodes[m.places[0]].node.seat(m.element.bodies[0]).node, frame, m.element.mass(m.parameters, frame.q)
 
     def _constraints(self, t: ca.SX, q: Columns) -> Iterator[tuple[Member, ca.SX]]:
         for m in self.members:
             if m.element.constraint is not None:
-                yield m, ca.SX(m.element.constraint(m.parameters, t, *self._frames(m, q, self._zeros())))
+                still = [ca.SX.zeros(n.node.size("v")) for n in self.nodes]
+                yield m, ca.SX(m.element.constraint(m.parameters, t, *self._frames(m, q, still)))
 
     def _pfaffians(self, t: ca.SX, q: Columns, v: Columns) -> Iterator[tuple[Member, ca.SX]]:
         for m in self.members:
@@ -449,9 +490,16 @@ class Method:
         """Whether inputs act through directors that are not orthonormal, instead of through the reciprocal ones (see BEM)."""
         return False
 
+    #: Whether it steps in other, fewer coordinates than those of the system (see :meth:`reduce`).
+    reduces: ClassVar[bool] = False
+
     def refuse(self, system: System) -> str:
         """Why the method does not fit the system; empty if it does."""
         return ""
+
+    def reduce(self, system: System) -> System:
+        """The system in which it takes its steps: the same bodies, on nodes that carry them. Solutions show the original one."""
+        return system
 
     def prepare(self, layout: Any, S: Any, h: float, accelerations: Any) -> Any:
         """Last touches to the states of the start."""

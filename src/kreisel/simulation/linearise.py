@@ -34,6 +34,8 @@ def step_matrix(layout: Layout, S: Array, h: float, newton: Newton | None = None
     """
     if layout.system.black_boxes:
         raise ValueError(f"'{layout.system.black_boxes[0]}' is a plain function: a step with it has no derivative; write it as a formula")
+    if layout.method.reduces:
+        raise ValueError(f"{layout.method} steps in other coordinates than those of the system; take the derivative of a step of BEM")
     newton = newton or Newton()
     local = _Local(layout)
     total = np.eye(local.size)

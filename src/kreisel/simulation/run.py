@@ -106,6 +106,11 @@ def simulate(
     if reason:
         raise ValueError(f"{method} does not fit this system: {reason}")
     given = until, step, method, newton, initial, acceleration, controls, project, every, tuple(events), solver, progress
+    if method.reduces:
+        from kreisel.simulation.reduction import Reduction
+
+        reduction = Reduction(system, method, initial, project, newton)
+        return reduction.restore(_simulate(reduction.system, until, step, method, newton, None, None, *given[6:]))
     singular: SingularStart | None = None
     try:
         solution = _simulate(system, *given)
@@ -234,8 +239,9 @@ def start(layout: Layout, initial: Any, acceleration: Any, project: bool, h: flo
         S[layout.inputs] = inputs
     _place_initial(layout, S, initial)
     monitors = Monitors(layout)
-    gaps = {name: _largest(monitors.rows(name, S[None])) for name in ("constraint", "constraint_rate", "pfaffian")}
-    if max(gaps.values()) > CONSISTENT * (1 + np.abs(S[: layout.n_state]).max()):
+    held = ("constraint", "constraint_rate", "pfaffian") if system.constrained or system.nonholonomic else ()
+    gaps = {name: _largest(monitors.rows(name, S[None])) for name in held}
+    if max(gaps.values(), default=0.0) > CONSISTENT * (1 + np.abs(S[: layout.n_state]).max()):
         if not project:
             rate = max(gaps["constraint_rate"], gaps["pfaffian"])
             raise InconsistentStart(
@@ -274,6 +280,9 @@ def _place_initial(layout: Layout, S: Array, initial: Any) -> None:
     else:
         given = dict(initial)
     for name, (q, v) in given.items():
+        carrier = system.nodes[_number(system, name)].name
+        if name != carrier:
+            raise ValueError(f"initial: '{name}' is carried by '{carrier}'; give the coordinates of that")
         node, places = system.nodes[_number(system, name)], layout.nodes[_number(system, name)]
         q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
         if q.shape != (node.group.n_params,) or v.shape != (node.group.dim,):
@@ -485,7 +494,7 @@ def _crossing(layout: Layout, value: Callable[[Array], float], before: Array, af
 def _event_at(layout: Layout, event: When, S: Array) -> Event:
     nodes = list(zip(layout.system.nodes, layout.nodes, strict=True))
     q = np.concatenate([S[p["q"] : p["q"] + node.group.n_params] for node, p in nodes])
-    v = np.concatenate([S[p["v"] : p["v"] + node.group.dim] for node, p in nodes])
+    v = np.concatenate([S[p["v"] : p["v"] + node.size("v")] for node, p in nodes])
     return Event(event.name, float(S[1]), State(float(S[1]), q, v))
 
 
