@@ -343,13 +343,13 @@ class Elements:
 
     def _constraints(self, t: ca.SX, q: Columns) -> Iterator[tuple[Member, ca.SX]]:
         for m in self.members:
-            if m.element.constraint is not None:
+            if m.element.constraint is not None and m.rows.stop > m.rows.start:
                 still = [ca.SX.zeros(n.node.size("v")) for n in self.nodes]
                 yield m, ca.SX(m.element.constraint(m.parameters, t, *self._frames(m, q, still)))
 
     def _pfaffians(self, t: ca.SX, q: Columns, v: Columns) -> Iterator[tuple[Member, ca.SX]]:
         for m in self.members:
-            if m.element.pfaffian is not None:
+            if m.element.pfaffian is not None and m.pfaffian_rows.stop > m.pfaffian_rows.start:
                 yield m, ca.SX(m.element.pfaffian(m.parameters, t, *self._frames(m, q, v)))
 
     def _along(self, f: ca.SX, q: Columns, i: int) -> ca.SX:
