@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import kreisel as kr
 from kreisel.groups import S3, S3R3, SE3, SO3, UDQ, R
-from kreisel.methods import A1, A2, A3, A4, BLieDF, Composition, GeneralizedAlpha, Newmark, RATTLie, SHAKELie, WeightedResidual
+from kreisel.methods import A1, A2, A3, A4, GC, BLieDF, Composition, GeneralizedAlpha, Newmark, RATTLie, SHAKELie, WeightedResidual
 
 
 def example(name):
@@ -69,6 +69,7 @@ ALL_METHODS = [
     Newmark(0.3, 0.6),
     WeightedResidual(),
     WeightedResidual(X=0.5, V=0.75),
+    GC(),
 ]
 
 #: The seven formulations of the heavy top.

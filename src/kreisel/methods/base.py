@@ -7,13 +7,15 @@ derivative of the step map, and the constraints of an optimal control problem.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import casadi as ca
 
+from kreisel.groups import Group
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.frame import End, Frame, Relative
 from kreisel.mechanics.node import Ground, Node
@@ -171,31 +173,34 @@ class Elements:
         q, out = q or self.q, self._zeros()
         for i, M in self._masses(q):
             out[i] += ca.mtimes(M, v[i])
-        T, u = self._carried_energy(q)
+        u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
+        T = sum((ca.dot(f.v, ca.mtimes(mass(f.q), f.v)) / 2 for _, f, mass in self.carried_masses(q, u)), start=ca.SX(0))
         if not T.is_zero():
             for i, p in enumerate(ca.substitute([ca.gradient(T, u_i) for u_i in u], u, v)):
                 out[i] += p
         return out
 
     def inertia(self, q: Columns, v: Columns, a: Columns) -> Columns:
-        """M a - ad(v)^T M v, and what a mass that depends on q adds: M' v - D(v . M v / 2)."""
+        """M a - ad(v)^T M v, and what a mass that depends on q adds: M' v - D(v . M v / 2).
+
+        Of carried bodies, with velocities P v and accelerations P a + P' v: P^T times that.
+        """
         out = self._zeros()
         for i, M in self._masses(q):
-            out[i] += ca.mtimes(M, a[i]) - ca.mtimes(self.nodes[i].group.ad(v[i]).T, ca.mtimes(M, v[i]))
-            if ca.depends_on(M, q[i]):
-                u = ca.SX.sym("u", v[i].numel())
-                p = ca.mtimes(M, u)
-                rate = ca.mtimes(ca.jacobian(p, q[i]), self.nodes[i].group.rate(q[i], u))
-                out[i] += ca.substitute(rate - ca.densify(self._along(ca.dot(u, p) / 2, q, i)).T, u, v[i])
-        # Of carried bodies by their kinetic energy, so that formulas stay as long as the tree: (D_v T)' - ad(v)^T D_v T - D_q T.
-        T, u = self._carried_energy(q)
-        if not T.is_zero():
-            p = [ca.gradient(T, u_i) for u_i in u]
-            for i, (n, p_i) in enumerate(zip(self.nodes, p, strict=True)):
-                rate = sum((ca.jtimes(p_i, u_j, a_j) for u_j, a_j in zip(u, a, strict=True)), start=ca.SX.zeros(p_i.numel()))
-                rate += sum((ca.jtimes(p_i, q_j, m.group.rate(q_j, u_j)) for m, q_j, u_j in zip(self.nodes, q, u, strict=True)))
-                rate += -ca.mtimes(n.group.ad(u[i]).T, p_i) - ca.densify(self._along(T, q, i)).T
-                out[i] += ca.substitute([rate], u, v)[0]
+            out[i] += _inertia(self.nodes[i].group, M, q[i], v[i], a[i])
+        u, w = ([ca.SX.sym(name, n.group.dim) for n in self.nodes] for name in ("u", "w"))
+        power = ca.SX(0)
+        for (node, moving, mass), (_, virtual, _) in zip(self.carried_masses(q, w), self.carried_masses(q, u), strict=True):
+            rate = ca.SX.zeros(moving.v.numel())
+            for n, q_i, w_i, a_i in zip(self.nodes, q, w, a, strict=True):
+                rate += ca.jtimes(moving.v, q_i, n.group.rate(q_i, w_i)) + ca.jtimes(moving.v, w_i, a_i)
+            symbols = [node.group.symbol("q"), ca.SX.sym("v", rate.numel()), ca.SX.sym("a", rate.numel())]
+            own = _inertia(node.group, mass(symbols[0]), *symbols)
+            (own,) = ca.substitute([own], symbols, [ca.densify(y) for y in (moving.q, moving.v, rate)])
+            power += ca.dot(virtual.v, own)
+        if not power.is_zero():
+            for i, p in enumerate(ca.substitute([ca.gradient(power, u_i) for u_i in u], w, v)):
+                out[i] += p
         return out
 
     def force(self, t: ca.SX, q: Columns, v: Columns, loads: ca.SX | float = 1.0, potentials: bool = True) -> Columns:
@@ -326,20 +331,13 @@ class Elements:
         """Whether the first body of the element is carried by a node together with others."""
         return m.places[0] is not None and self.nodes[m.places[0]].node.name != m.element.bodies[0]
 
-    def _carried_energy(self, q: Columns) -> tuple[ca.SX, Columns]:
-        """The kinetic energy of carried bodies, and the symbols of the velocities of the nodes in it."""
-        T, u = ca.SX(0), [ca.SX.sym("u", n.group.dim) for n in self.nodes]
-        for _, frame, M in self.carried_masses(q, u):
-            T += ca.dot(frame.v, ca.mtimes(M, frame.v)) / 2
-        return T, u
-
-    def carried_masses(self, q: Columns, v: Columns) -> Iterator[tuple[Node, Frame, ca.SX]]:
-        """Node, frame and mass matrix of each carried body."""
+    def carried_masses(self, q: Columns, v: Columns) -> Iterator[tuple[Node, Frame, Callable[[ca.SX], ca.SX]]]:
+        """Of each carried body its node, its frame, and its mass matrix as a function of its own coordinates."""
         for m in self.members:
             if m.element.mass is not None and self._carried(m):
                 assert m.places[0] is not None
                 (frame,) = self._frames(m, q, v)
-                yield self.nodes[m.places[0]].node.seat(m.element.bodies[0]).node, frame, m.element.mass(m.parameters, frame.q)
+                yield self.nodes[m.places[0]].node.seat(m.element.bodies[0]).node, frame, partial(m.element.mass, m.parameters)
 
     def _constraints(self, t: ca.SX, q: Columns) -> Iterator[tuple[Member, ca.SX]]:
         for m in self.members:
@@ -381,6 +379,18 @@ class Elements:
         for u_i, a_i in zip(u, a, strict=True):
             out += ca.jtimes(f, u_i, a_i)
         return ca.substitute(out, ca.vertcat(*u), ca.vertcat(*v))
+
+
+def _inertia(group: Group, M: ca.SX, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
+    """M a - ad(v)^T M v + M' v - D(v . M v / 2) on a group."""
+    out = ca.mtimes(M, a) - ca.mtimes(group.ad(v).T, ca.mtimes(M, v))
+    if ca.depends_on(M, q):
+        u, w = ca.SX.sym("u", group.dim), ca.SX.sym("w", group.dim)
+        p = ca.mtimes(M, u)
+        rate = ca.mtimes(ca.jacobian(p, q), group.rate(q, u))
+        along = ca.mtimes(ca.jacobian(ca.dot(u, p) / 2, q), ca.jacobian(group.rate(q, w), w))
+        out += ca.substitute(rate - ca.densify(along).T, u, v)
+    return out
 
 
 def _same(a: ca.SX, b: ca.SX) -> bool:

@@ -37,7 +37,7 @@ class Reduced(Stage):
             inner += own
             q0, q1 = (n.node.coordinates(y) for y in (n.q, theta_1)) if isinstance(n.node, Redundant) else (n.q, theta_1)
             symbols += [ca.vertcat(*(getattr(view, name) for view in own)) for name in ("q", "v", "x")]
-            values += [q0, n.v, (q1 - q0) / e.h]
+            values += [ca.densify(y) for y in (q0, n.v, (q1 - q0) / e.h)]
         found = Elements(inner, _members(e, inner), e.h, e.t, MultiplierView(0, ("l",)), MultiplierView(0, ("m",)), e.covariant)
         rows = found.resolve(Mean().residual(found)["x"])
         e.probes += found.probes

@@ -96,8 +96,8 @@ def _momenta(e: Any) -> ca.SX:
     for n, v_i, p in zip(e.nodes, v, e.momentum(v), strict=True):
         if not p.is_zero() and n.node.bodies == [n.node]:
             total += ca.vertcat(*n.node.momenta(n.q, v_i, p))
-    for node, frame, M in e.carried_masses(e.q, v):
-        total += ca.vertcat(*node.momenta(frame.q, frame.v, ca.mtimes(M, frame.v)))
+    for node, frame, mass in e.carried_masses(e.q, v):
+        total += ca.vertcat(*node.momenta(frame.q, frame.v, ca.mtimes(mass(frame.q), frame.v)))
     return total
 
 
