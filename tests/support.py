@@ -15,6 +15,7 @@ from kreisel.methods import (
     A2,
     A3,
     A4,
+    GC,
     Baumgarte,
     BLieDF,
     Composition,
@@ -114,6 +115,7 @@ ALL_METHODS = [
     WeightedResidual(X=0.5, V=0.75),
     Baumgarte(),
     Projection(),
+    GC(),
 ]
 
 #: The seven formulations of the heavy top.

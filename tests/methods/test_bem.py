@@ -178,7 +178,7 @@ def pair(kind):
     )
     columns = []
     for f in joint.freedoms.values():
-        u, w = f.direction(A, B)
+        w, u = f.virtual(A, B, ca.SX(1))
         # velocities of b: its centre moves with the joint's point and turns about it
         columns.append(ca.vertcat(ca.SX.zeros(12), u + ca.cross(w, b.x - B.x), *(ca.cross(w, b.R[:, i]) for i in range(3))))
     free = ca.Function("P", [q], [ca.horzcat(*columns)])

@@ -47,8 +47,8 @@ def backward_two(x, zeta):
     return np.array([np.array([1.0, 0, 0, 0]) + d, 1.5 * d - np.array([0, 0, 0, 0.5]), np.array([0, 1.0, 0, 0]), d])
 
 
-def cayley(x):
-    A = np.array([[0, 1], [-(x**2), 0]])
+def cayley(x, zeta):
+    A = np.array([[0, 1], [-(x**2), -2 * zeta * x]])
     return np.linalg.solve(np.eye(2) - A / 2, np.eye(2) + A / 2)
 
 
@@ -103,8 +103,8 @@ def known(method, x, zeta):
         return ("q", "v"), weighted(method, x, zeta)
     if name in ("Baumgarte", "Projection"):
         return ("q", "v"), runge_kutta(x, zeta)
-    assert name == "Midpoint"
-    return ("q", "v"), cayley(x)
+    assert name in ("Midpoint", "GC")
+    return ("q", "v"), cayley(x, zeta)
 
 
 def same(T, exact):

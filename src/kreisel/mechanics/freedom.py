@@ -6,20 +6,27 @@ of B in A; its rate is linear in the velocities, so that a torque or force u alo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi
 from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import casadi as ca
 
+from kreisel.groups import S3, SO3, Group, R
 from kreisel.mechanics.frame import Frame
 
 
 @dataclass(frozen=True)
 class Freedom:
-    """A coordinate of a joint. ``turns``: whether it is an angle, which is followed over full turns by memory."""
+    """A coordinate of a joint. ``turns``: whether it is an angle, which is followed over full turns by memory.
+
+    ``group``: where it lives. In minimal coordinates the freedoms of a joint, one after the other, lead from A to B (:meth:`moved`);
+    :meth:`virtual` is the motion they leave, which in the middle of a step in directors is the discrete null space.
+    """
 
     turns = False
+    group: ClassVar[Group] = R(1)
 
     def measures(self, A: Frame, B: Frame) -> ca.SX:
         """What the coordinate depends on, quadratic in points and axes: itself, or cosine and sine."""
@@ -38,14 +45,19 @@ class Freedom:
         (Siebert, 3.3, corrected): angles about the reciprocal axis, strokes along the axis itself."""
         raise NotImplementedError
 
-    def direction(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
-        """Velocity of the origin of B and angular velocity of B, both against A and in space axes, where the rate is one and all others are
-        zero: what spans the motions that the joint allows, also in the middle of a step."""
-        raise NotImplementedError
-
     def shifted(self, A: Frame, B: Frame, by: ca.SX) -> ca.SX:
         """A column that is zero where the coordinate has the given value, without a branch: for prescribed motions."""
         return self.value(A, B) - by
+
+    def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
+        """The frame to which this freedom leads from the given one."""
+        raise NotImplementedError
+
+    def virtual(self, A: Frame, B: Frame, rate: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Angular and linear velocity of B as seen from A, in space axes, of a virtual motion with the given rate: such that no row of a
+        joint notices, also where directors are not quite orthonormal (Siebert, (4.55), (4.69), corrected: angles about the axis itself,
+        strokes along the reciprocal one)."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -63,12 +75,16 @@ class Turn(Freedom):
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         return ca.dot(A.dual[:, 2], B.space_omega - A.space_omega)
 
-    def direction(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
-        return ca.SX.zeros(3), A.R[:, 2]
-
     def shifted(self, A: Frame, B: Frame, by: ca.SX) -> ca.SX:
         y = self.measures(A, B)
         return y[1] * ca.cos(by) - y[0] * ca.sin(by)
+
+    def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
+        c, s = ca.cos(value), ca.sin(value)
+        return _turned(frame, _matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]]), ca.vertcat(0, 0, rate))
+
+    def virtual(self, A: Frame, B: Frame, rate: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return A.R[:, 2] * rate, ca.SX.zeros(3)
 
 
 @dataclass(frozen=True)
@@ -89,8 +105,12 @@ class SecondTurn(Turn):
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         return ca.dot(_reciprocal(B.R[:, 0], A.R[:, 2]), B.space_omega - A.space_omega)
 
-    def direction(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
-        return ca.SX.zeros(3), B.R[:, 0]
+    def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
+        c, s = ca.cos(value), ca.sin(value)
+        return _turned(frame, _matrix([[1, 0, 0], [0, c, -s], [0, s, c]]), ca.vertcat(rate, 0, 0))
+
+    def virtual(self, A: Frame, B: Frame, rate: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return B.R[:, 0] * rate, ca.SX.zeros(3)
 
 
 @dataclass(frozen=True)
@@ -105,8 +125,66 @@ class Slide(Freedom):
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         return ca.dot(A.R[:, self.axis], B.velocity - A.velocity - ca.cross(A.space_omega, B.x - A.x))
 
-    def direction(self, A: Frame, B: Frame) -> tuple[ca.SX, ca.SX]:
-        return A.dual[:, self.axis], ca.SX.zeros(3)
+    def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
+        e = ca.DM.eye(3)[:, self.axis]
+        return _shifted(frame, e * value, e * rate)
+
+    def virtual(self, A: Frame, B: Frame, rate: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return ca.SX.zeros(3), A.dual[:, self.axis] * rate
+
+
+@dataclass(frozen=True)
+class Ball(Freedom):
+    """Any rotation of B against A, as a unit quaternion: no position is singular. Its rate is the angular velocity in the axes of B."""
+
+    group: ClassVar[Group] = S3
+
+    def value(self, A: Frame, B: Frame) -> ca.SX:
+        return S3.from_rotations(SO3, SO3.from_matrix(ca.mtimes(A.R.T, B.R)))
+
+    def rate(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.mtimes(B.R.T, B.space_omega - A.space_omega)
+
+    def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
+        return _turned(frame, S3.Ad(value), rate)
+
+    def virtual(self, A: Frame, B: Frame, rate: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return rate, ca.SX.zeros(3)
+
+
+@dataclass(frozen=True)
+class Shift(Freedom):
+    """Any displacement of B against A, by its components in the axes of A."""
+
+    group: ClassVar[Group] = R(3)
+
+    def value(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.mtimes(A.R.T, B.x - A.x)
+
+    def rate(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.mtimes(A.R.T, B.velocity - A.velocity - ca.cross(A.space_omega, B.x - A.x))
+
+    def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
+        return _shifted(frame, value, rate)
+
+    def virtual(self, A: Frame, B: Frame, rate: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return ca.SX.zeros(3), rate
+
+
+def _turned(frame: Frame, turn: ca.SX, rate: ca.SX) -> Frame:
+    """The frame turned about its origin; ``rate``: angular velocity against it, in the new axes."""
+    return replace(frame, R=ca.mtimes(frame.R, turn), omega=ca.mtimes(turn.T, frame.omega) + rate)
+
+
+def _shifted(frame: Frame, by: ca.SX, rate: ca.SX) -> Frame:
+    """The frame shifted along its own axes."""
+    velocity = frame.velocity + ca.mtimes(frame.R, ca.cross(frame.omega, by) + rate)
+    return replace(frame, x=frame.point(by), velocity=velocity)
+
+
+def _matrix(rows: list[list[Any]]) -> ca.SX:
+    """A sparse matrix of the given entries."""
+    return ca.sparsify(ca.vertcat(*(ca.horzcat(*(ca.SX(x) for x in row)) for row in rows)))
 
 
 def _reciprocal(a: ca.SX, b: ca.SX) -> ca.SX:

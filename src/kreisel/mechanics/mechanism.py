@@ -21,6 +21,7 @@ from kreisel.mechanics.section import Section
 from kreisel.mechanics.shell import Layer, Shell
 from kreisel.mechanics.structure import Structure
 from kreisel.mechanics.system import System
+from kreisel.mechanics.tree import in_trees
 
 Array = NDArray[np.float64]
 
@@ -30,6 +31,8 @@ COORDINATES: dict[str, Group] = {"SO3xR3": SO3 * R(3), "S3xR3": S3 * R(3), "SE3"
 PIVOT_COORDINATES: dict[str, Group] = {"SO3": SO3, "S3": S3}
 #: Natural coordinates.
 NATURAL_COORDINATES = ("directors",)
+#: Joint coordinates of trees.
+MINIMAL_COORDINATES = ("minimal",)
 
 
 class Body:
@@ -228,15 +231,17 @@ class Mechanism:
 
     def system(self, coordinates: str = "S3R3") -> System:
         """The mechanism in the given coordinates: "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ"; "directors", the natural coordinates (twelve
-        numbers per body, in the plane six); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then
-        disappears)."""
+        numbers per body, in the plane six); "minimal", the coordinates of the joints of open trees (see :class:`Tree`; a joint that closes
+        a loop stays a constraint); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then disappears)."""
         elements = list(self.elements)
         for e in sorted(elements, key=lambda e: not isinstance(e, Joint)):  # joints first: others refer to them
             e.settle(self)
         nodes: list[Node] = []
         for body in self.bodies.values():
-            if coordinates in COORDINATES:
-                node: Node = RigidNode(body.name, COORDINATES[coordinates])
+            if coordinates in MINIMAL_COORDINATES:
+                node: Node = RigidNode(body.name, COORDINATES["SO3xR3"])
+            elif coordinates in COORDINATES:
+                node = RigidNode(body.name, COORDINATES[coordinates])
             elif coordinates in PIVOT_COORDINATES:
                 pivot = self._pivot(body)
                 elements.remove(pivot)
@@ -245,12 +250,14 @@ class Mechanism:
                 node = NaturalNode(body.name, self.plane)
                 elements.append(Orthonormal(body.name, self.plane))
             else:
-                known = ", ".join([*COORDINATES, *PIVOT_COORDINATES, *NATURAL_COORDINATES])
+                known = ", ".join([*COORDINATES, *PIVOT_COORDINATES, *NATURAL_COORDINATES, *MINIMAL_COORDINATES])
                 raise ValueError(f"coordinates must be one of {known}, got '{coordinates}'")
             node.q, node.v = node.place(body.rotation, body.position, body.omega, body.velocity)
             nodes.append(node)
             elements.append(Inertia(f"inertia of {body.name}", body.name, node.mass_matrix(body.mass, body.inertia)))
-        everything = {n.name: n for n in [*nodes, *self.nodes]}
+        if coordinates in MINIMAL_COORDINATES:
+            nodes, elements = in_trees(nodes, elements, self.plane)
+        everything = {body.name: n for n in [*nodes, *self.nodes] for body in n.bodies}
         group = COORDINATES.get(coordinates)
         group = group if isinstance(group, RigidMotions) else S3R3
         realised = {}
@@ -265,7 +272,7 @@ class Mechanism:
                     raise ValueError(f"'{e.name}' refers to '{other}', but {owner.missing(other)}")
         if self.plane and coordinates in NATURAL_COORDINATES:
             elements = [_in_plane(e, everything) for e in elements]
-        return System.of(list(everything.values()), elements, realised)
+        return System.of(list(dict.fromkeys(everything.values())), elements, realised)
 
     def _pivot(self, body: Body) -> Spherical:
         for e in self.elements:

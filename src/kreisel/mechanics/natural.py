@@ -18,6 +18,7 @@ from kreisel.mechanics.element import Element
 from kreisel.mechanics.forces import vector
 from kreisel.mechanics.frame import DirectorFrame, Frame
 from kreisel.mechanics.node import Node
+from kreisel.symbolic.vectors import skew
 
 Array = NDArray[np.float64]
 
@@ -149,6 +150,10 @@ class NaturalNode(Node):
         n = self.n
         q, v = (np.concatenate([x[:n], np.ravel(A[:n, :n], "F")]) for x, A in ((position, rotation), (velocity, rates)))
         return q, v
+
+    def of_frame(self, frame: Frame) -> tuple[ca.SX, ca.SX]:
+        n, rates = self.n, ca.mtimes(frame.R, skew(frame.omega))
+        return ca.vertcat(frame.x[:n], ca.vec(frame.R[:n, :n])), ca.vertcat(frame.velocity[:n], ca.vec(rates[:n, :n]))
 
     def momenta(self, q: ca.SX, v: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
         (x, A), (linear, directors) = self._axes(q, 1.0), self._axes(p, 0.0)

@@ -28,11 +28,12 @@ class Node:
     def __init__(self, name: str, group: Group, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
         self.name, self.group = name, group
         self.q = group.identity() if q is None else np.array(q, dtype=float)
-        self.v = np.zeros(group.dim) if v is None else np.array(v, dtype=float)
+        dim = self.size("v")
+        self.v = np.zeros(dim) if v is None else np.array(v, dtype=float)
         if self.q.shape != (group.n_params,):
             raise ValueError(f"'{name}': the configuration must have shape ({group.n_params},), got {self.q.shape}")
-        if self.v.shape != (group.dim,):
-            raise ValueError(f"'{name}': the velocity must have shape ({group.dim},), got {self.v.shape}")
+        if self.v.shape != (dim,):
+            raise ValueError(f"'{name}': the velocity must have shape ({dim},), got {self.v.shape}")
         group.inverse(self.q)  # refuses what is no element
 
     def signature(self) -> Any:
@@ -44,11 +45,28 @@ class Node:
         nothing = ca.SX.nan(3)
         return Frame(q, v, ca.SX.nan(3, 3), nothing, nothing, nothing)
 
+    @property
+    def bodies(self) -> list[Node]:
+        """What it stands for: itself, or the bodies it carries (see :class:`~kreisel.mechanics.carrier.Carrier`)."""
+        return [self]
+
+    def seat(self, body: str) -> Any:
+        """The place of a body on it, which has a frame: itself."""
+        return self
+
+    def size(self, state: str) -> int:
+        """How many numbers a state of this name has."""
+        return self.group.dim
+
     def mass_matrix(self, mass: float, inertia: Array) -> Array:
         raise TypeError(f"'{self.name}' is no body")
 
     def place(self, rotation: Array, position: Array, omega: Array, velocity: Array) -> tuple[Array, Array]:
         raise TypeError(f"'{self.name}' is no body")
+
+    def of_frame(self, frame: Frame) -> tuple[ca.SX, ca.SX]:
+        """Coordinates and velocities of a body with the given frame, in symbols."""
+        raise TypeError(f"'{self.name}' is not described by its frame")
 
     def mean_velocity(self, q: ca.SX, v: ca.SX, h: ca.SX) -> ca.SX:
         """The velocity with which a step of length h would be made, without forces: a first guess, on a vector space."""
@@ -84,6 +102,10 @@ class RigidNode(Node):
         direct = np.concatenate([omega, velocity])
         v = convert_velocity(q, direct, SO3 * R(3), self.group)
         return convert(q, SE3, self.group), v
+
+    def of_frame(self, frame: Frame) -> tuple[ca.SX, ca.SX]:
+        assert self.group == SO3 * R(3)
+        return ca.vertcat(ca.vec(frame.R.T), frame.x), ca.vertcat(frame.omega, frame.velocity)
 
     def momenta(self, q: ca.SX, v: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
         f = self.frame(q, v)

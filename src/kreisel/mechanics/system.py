@@ -71,8 +71,9 @@ class System:
 
     def _set(self, nodes: list[Node], elements: list[Element]) -> None:
         self.nodes, self.elements, self.structures = nodes, elements, {}
-        self.number = {node.name: i for i, node in enumerate(nodes)}
-        for name, count in Counter([n.name for n in nodes] + [e.name for e in elements]).items():
+        self.number = {name: i for i, node in enumerate(nodes) for name in (node.name, *(b.name for b in node.bodies))}
+        names = [n.name for node in nodes for n in {node.name: node, **{b.name: b for b in node.bodies}}.values()]
+        for name, count in Counter(names + [e.name for e in elements]).items():
             if count > 1:
                 raise ValueError(f"two things are called '{name}'; give them different names")
         for e in elements:
@@ -86,6 +87,15 @@ class System:
         #: Numbers that describe a configuration, and velocities.
         self.n_params = sum(n.group.n_params for n in nodes)
         self.dim = sum(n.group.dim for n in nodes)
+
+    @property
+    def bodies(self) -> list[Node]:
+        """The nodes, and in the place of those that carry bodies these."""
+        return [body for node in self.nodes for body in node.bodies]
+
+    def seat(self, body: str) -> Any:
+        """What has the frame of a body: its node, or its place on the one that carries it."""
+        return self.nodes[self.number[body]].seat(body)
 
     @property
     def constrained(self) -> bool:
@@ -124,6 +134,29 @@ class System:
             elements.append(e)
         return System.of(self.nodes, elements, self.structures)
 
+    def reduced(
+        self, formula: Callable[[ca.SX], Mapping[str, ca.SX]], q: ArrayLike, v: ArrayLike | None = None, name: str = "theta"
+    ) -> System:
+        """The system in fewer coordinates theta: ``formula(theta)`` gives those of some or all of its nodes, ``{name: column}``.
+
+        Constraints that then hold by themselves are left out. ``q``, ``v``: theta and its rate at the start. ``name``: of the new node.
+
+        >>> import kreisel as kr
+        >>> m = kr.Mechanism(gravity=(0, 0, -9.81))
+        >>> bob = m.point("bob", 1.0, position=(1, 0, 0))
+        >>> m.joint(kr.Distance("ground", "bob"))
+        >>> m.system().reduced(lambda a: {"bob": ca.vertcat(ca.cos(a[0]), 0, -ca.sin(a[0]))}, q=[0.0]).degrees_of_freedom
+        1
+        """
+        from kreisel.mechanics.parametrised import parametrise
+
+        system = System.of(*parametrise(self.nodes, self.elements, formula, q, v, name), self.structures)
+        system.original = self
+        return system
+
+    #: The system of which this one is a reduction.
+    original: System | None = None
+
     @property
     def degrees_of_freedom(self) -> int:
         """Velocities that remain free, if no constraint is redundant."""
@@ -133,17 +166,17 @@ class System:
     def prominent(self) -> list[Node]:
         """The nodes that a summary tells of: all, but of those of a beam or shell only the first and the last."""
         inner = {name for realised in self.structures.values() for name in realised.own[1:-1]}
-        return [n for n in self.nodes if n.name not in inner]
+        return [n for n in self.bodies if n.name not in inner]
 
     def _count(self, e: Element, hook: str) -> int:
         formula = getattr(e, hook)
         if formula is None:
             return 0
-        nodes = [None if body == Ground.name else self.nodes[self.number[body]] for body in e.bodies]
+        nodes = [None if body == Ground.name else self.seat(body) for body in e.bodies]
         key = hook, e.signature(), tuple(n and n.signature() for n in nodes)
         if key not in self._counted:
             q = [ca.SX(0, 1) if n is None else n.group.symbol("q") for n in nodes]
-            v = [ca.SX(0, 1) if n is None else ca.SX.sym("v", n.group.dim) for n in nodes]
+            v = [ca.SX(0, 1) if n is None else ca.SX.sym("v", n.size("v")) for n in nodes]
             p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in (e.parameters | e.memory).items()})
             self._counted[key] = int(ca.SX(formula(p, ca.SX.sym("t"), *seen_by(e, p, nodes, q, v))).numel())
         return self._counted[key]

@@ -7,15 +7,17 @@ derivative of the step map, and the constraints of an optimal control problem.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import casadi as ca
 
+from kreisel.groups import Group
 from kreisel.mechanics.element import Element
-from kreisel.mechanics.frame import End, Relative
+from kreisel.mechanics.frame import End, Frame, Relative
 from kreisel.mechanics.node import Ground, Node
 from kreisel.mechanics.system import System
 
@@ -28,7 +30,9 @@ class NodeView:
     def __init__(self, node: Node, states: Sequence[str], unknowns: Sequence[str]) -> None:
         self.node, self.group = node, node.group
         self.q = node.group.symbol("q")
-        for name in (*states, *unknowns):
+        for name in states:
+            setattr(self, name, ca.SX.sym(name, node.size(name)))
+        for name in unknowns:
             setattr(self, name, ca.SX.sym(name, node.group.dim))
 
     def __getattr__(self, name: str) -> ca.SX:
@@ -166,21 +170,37 @@ class Elements:
 
     def momentum(self, v: Columns, q: Columns | None = None) -> Columns:
         """M v."""
-        out = self._zeros()
-        for i, M in self._masses(q or self.q):
+        q, out = q or self.q, self._zeros()
+        for i, M in self._masses(q):
             out[i] += ca.mtimes(M, v[i])
+        u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
+        T = sum((ca.dot(f.v, ca.mtimes(mass(f.q), f.v)) / 2 for _, f, mass in self.carried_masses(q, u)), start=ca.SX(0))
+        if not T.is_zero():
+            for i, p in enumerate(ca.substitute([ca.gradient(T, u_i) for u_i in u], u, v)):
+                out[i] += p
         return out
 
     def inertia(self, q: Columns, v: Columns, a: Columns) -> Columns:
-        """M a - ad(v)^T M v, and what a mass that depends on q adds: M' v - D(v . M v / 2)."""
+        """M a - ad(v)^T M v, and what a mass that depends on q adds: M' v - D(v . M v / 2).
+
+        Of carried bodies, with velocities P v and accelerations P a + P' v: P^T times that.
+        """
         out = self._zeros()
         for i, M in self._masses(q):
-            out[i] += ca.mtimes(M, a[i]) - ca.mtimes(self.nodes[i].group.ad(v[i]).T, ca.mtimes(M, v[i]))
-            if ca.depends_on(M, q[i]):
-                u = ca.SX.sym("u", v[i].numel())
-                p = ca.mtimes(M, u)
-                rate = ca.mtimes(ca.jacobian(p, q[i]), self.nodes[i].group.rate(q[i], u))
-                out[i] += ca.substitute(rate - ca.densify(self._along(ca.dot(u, p) / 2, q, i)).T, u, v[i])
+            out[i] += _inertia(self.nodes[i].group, M, q[i], v[i], a[i])
+        u, w = ([ca.SX.sym(name, n.group.dim) for n in self.nodes] for name in ("u", "w"))
+        power = ca.SX(0)
+        for (node, moving, mass), (_, virtual, _) in zip(self.carried_masses(q, w), self.carried_masses(q, u), strict=True):
+            rate = ca.SX.zeros(moving.v.numel())
+            for n, q_i, w_i, a_i in zip(self.nodes, q, w, a, strict=True):
+                rate += ca.jtimes(moving.v, q_i, n.group.rate(q_i, w_i)) + ca.jtimes(moving.v, w_i, a_i)
+            symbols = [node.group.symbol("q"), ca.SX.sym("v", rate.numel()), ca.SX.sym("a", rate.numel())]
+            own = _inertia(node.group, mass(symbols[0]), *symbols)
+            (own,) = ca.substitute([own], symbols, [ca.densify(y) for y in (moving.q, moving.v, rate)])
+            power += ca.dot(virtual.v, own)
+        if not power.is_zero():
+            for i, p in enumerate(ca.substitute([ca.gradient(power, u_i) for u_i in u], w, v)):
+                out[i] += p
         return out
 
     def force(self, t: ca.SX, q: Columns, v: Columns, loads: ca.SX | float = 1.0, potentials: bool = True) -> Columns:
@@ -199,9 +219,12 @@ class Elements:
                     out[i] += ca.gradient(P, u[i])
             if m.element.routine is not None:
                 (i,) = self._places(m)
-                F = ca.SX.sym("F", self.nodes[i].group.dim)
-                self.probes.append(Probe(F, m, ca.vertcat(t, q[i], v[i])))
-                out[i] += F
+                (frame,) = self._frames(m, q, v)
+                F = ca.SX.sym("F", frame.v.numel())
+                self.probes.append(Probe(F, m, ca.vertcat(t, frame.q, frame.v)))
+                u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
+                (virtual,) = self._frames(m, q, u)
+                out[i] += ca.gradient(ca.dot(F, virtual.v), u[i])
         return out
 
     def energy(self, t: ca.SX, q: Columns, v: Columns) -> ca.SX:
@@ -270,13 +293,16 @@ class Elements:
         return [ca.SX.zeros(n.group.dim) for n in self.nodes]
 
     def _places(self, m: Member) -> Iterator[int]:
-        return (i for i in m.places if i is not None)
+        return iter(dict.fromkeys(i for i in m.places if i is not None))
 
     def _frames(self, m: Member, q: Columns, v: Columns) -> list[Any]:
         """What the element sees: frames, or relative motions."""
         if m.element.pairs:
             return [self._relative(m, pair, q, v) for pair in m.element.pairs]
-        frames = [Ground().frame() if i is None else self.nodes[i].node.frame(q[i], v[i]) for i in m.places]
+        frames = [
+            Ground().frame() if i is None else self.nodes[i].node.seat(body).frame(q[i], v[i])
+            for body, i in zip(m.element.bodies, m.places, strict=True)
+        ]
         return [f.covariant() for f in frames] if self.covariant else frames
 
     def _relative(self, m: Member, pair: tuple[int, int], q: Columns, v: Columns) -> Relative:
@@ -297,18 +323,31 @@ class Elements:
 
     def _masses(self, q: Columns) -> Iterator[tuple[int, ca.SX]]:
         for m in self.members:
-            if m.element.mass is not None:
+            if m.element.mass is not None and not self._carried(m):
                 (i,) = self._places(m)
                 yield i, m.element.mass(m.parameters, q[i])
 
+    def _carried(self, m: Member) -> bool:
+        """Whether the first body of the element is carried by a node together with others."""
+        return m.places[0] is not None and self.nodes[m.places[0]].node.name != m.element.bodies[0]
+
+    def carried_masses(self, q: Columns, v: Columns) -> Iterator[tuple[Node, Frame, Callable[[ca.SX], ca.SX]]]:
+        """Of each carried body its node, its frame, and its mass matrix as a function of its own coordinates."""
+        for m in self.members:
+            if m.element.mass is not None and self._carried(m):
+                assert m.places[0] is not None
+                (frame,) = self._frames(m, q, v)
+                yield self.nodes[m.places[0]].node.seat(m.element.bodies[0]).node, frame, partial(m.element.mass, m.parameters)
+
     def _constraints(self, t: ca.SX, q: Columns) -> Iterator[tuple[Member, ca.SX]]:
         for m in self.members:
-            if m.element.constraint is not None:
-                yield m, ca.SX(m.element.constraint(m.parameters, t, *self._frames(m, q, self._zeros())))
+            if m.element.constraint is not None and m.rows.stop > m.rows.start:
+                still = [ca.SX.zeros(n.node.size("v")) for n in self.nodes]
+                yield m, ca.SX(m.element.constraint(m.parameters, t, *self._frames(m, q, still)))
 
     def _pfaffians(self, t: ca.SX, q: Columns, v: Columns) -> Iterator[tuple[Member, ca.SX]]:
         for m in self.members:
-            if m.element.pfaffian is not None:
+            if m.element.pfaffian is not None and m.pfaffian_rows.stop > m.pfaffian_rows.start:
                 yield m, ca.SX(m.element.pfaffian(m.parameters, t, *self._frames(m, q, v)))
 
     def _along(self, f: ca.SX, q: Columns, i: int) -> ca.SX:
@@ -340,6 +379,18 @@ class Elements:
         for u_i, a_i in zip(u, a, strict=True):
             out += ca.jtimes(f, u_i, a_i)
         return ca.substitute(out, ca.vertcat(*u), ca.vertcat(*v))
+
+
+def _inertia(group: Group, M: ca.SX, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
+    """M a - ad(v)^T M v + M' v - D(v . M v / 2) on a group."""
+    out = ca.mtimes(M, a) - ca.mtimes(group.ad(v).T, ca.mtimes(M, v))
+    if ca.depends_on(M, q):
+        u, w = ca.SX.sym("u", group.dim), ca.SX.sym("w", group.dim)
+        p = ca.mtimes(M, u)
+        rate = ca.mtimes(ca.jacobian(p, q), group.rate(q, u))
+        along = ca.mtimes(ca.jacobian(ca.dot(u, p) / 2, q), ca.jacobian(group.rate(q, w), w))
+        out += ca.substitute(rate - ca.densify(along).T, u, v)
+    return out
 
 
 def _same(a: ca.SX, b: ca.SX) -> bool:
@@ -445,9 +496,16 @@ class Method:
         """Whether inputs act through directors that are not orthonormal, instead of through the reciprocal ones (see BEM)."""
         return False
 
+    #: Whether it steps in other, fewer coordinates than those of the system (see :meth:`reduce`).
+    reduces: ClassVar[bool] = False
+
     def refuse(self, system: System) -> str:
         """Why the method does not fit the system; empty if it does."""
         return ""
+
+    def reduce(self, system: System) -> System:
+        """The system in which it takes its steps: the same bodies, on nodes that carry them. Solutions show the original one."""
+        return system
 
     def prepare(self, layout: Any, S: Any, h: float, accelerations: Any) -> Any:
         """Last touches to the states of the start."""

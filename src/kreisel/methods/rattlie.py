@@ -127,8 +127,10 @@ def constant_mass(system: System) -> str:
     """Variational schemes in momenta need a constant mass matrix."""
     for e in system.elements:
         if e.mass is not None:
-            q = system.nodes[system.number[e.bodies[0]]].group.symbol("q")
+            node = system.seat(e.bodies[0])
+            q, v = node.group.symbol("q"), ca.SX.sym("v", node.group.dim)
             p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in (e.parameters | e.memory).items()})
-            if ca.depends_on(ca.SX(e.mass(p, q)), q):
+            frame = node.frame(q, v)
+            if ca.depends_on(ca.hessian(ca.dot(frame.v, ca.mtimes(ca.SX(e.mass(p, frame.q)), frame.v)), v)[0], q):
                 return f"the mass matrix must be constant, that of '{e.name}' depends on q"
     return ""

@@ -59,11 +59,11 @@ def _expression(
             raise ValueError(f"{what} refers to '{body}', which does not exist; there are {sorted(layout.system.number)}")
         i = layout.system.number[body]
         node, places = layout.system.nodes[i], layout.nodes[i]
-        q, v = node.group.symbol("q"), ca.SX.sym("v", node.group.dim)
+        q, v = node.group.symbol("q"), ca.SX.sym("v", node.size("v"))
         for name, symbol in (("q", q), ("v", v)):
             for c in range(symbol.numel()):
                 where[symbol[c].element_hash()] = places[name] + c
-        nodes.append(node)
+        nodes.append(node.seat(body))
         qs.append(q)
         vs.append(v)
     expression = ca.densify(ca.SX(formula(t, nodes, qs, vs)))

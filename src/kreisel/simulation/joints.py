@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 from kreisel.mechanics.actuators import PrescribedJoint
 from kreisel.mechanics.frame import Frame
 from kreisel.mechanics.joints import Joint
+from kreisel.mechanics.system import System
+from kreisel.mechanics.tree import Tree
+from kreisel.methods.base import Accelerations, Method
+from kreisel.simulation.assembly import Assembly
+from kreisel.simulation.multipliers import consistent
+from kreisel.simulation.packs import Layout, T
 from kreisel.symbolic.vectors import skew
 
 if TYPE_CHECKING:
@@ -92,6 +98,8 @@ class JointMotion:
         e, joint = self.element, self._joint
         rows = self.solution.system.rows
         k = self.solution.system.elements.index(e)
+        if not rows[k]:
+            return _held(self)
 
         def derivative(p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
             u, w = ca.SX.sym("u", 3), ca.SX.sym("w", 3)
@@ -130,3 +138,34 @@ class JointMotion:
     @property
     def _has(self) -> str:
         return f"its coordinates are: {', '.join(self._joint.freedoms) or 'none'}"
+
+
+class _Velocities(Method):
+    """Carries q and v only."""
+
+    states: ClassVar[tuple[str, ...]] = ("v",)
+
+
+def _held(motion: JointMotion) -> Array:
+    """Force and moment of a joint whose coordinates are minimal ones: what it takes to hold it, if it left everything, in the motion that
+    the solution has with its accelerations."""
+    sol, e = motion.solution, motion.element
+    tree = next(n for n in sol.system.nodes if isinstance(n, Tree) and any(link.joint and link.joint.name == e.name for link in n.links))
+    place = sol.system.nodes.index(tree)
+    nodes = [n.released(e.name) if n is tree else n for n in sol.system.nodes]
+    layout = Layout(System.of(nodes, sol.system.elements, sol.system.structures), _Velocities())
+    assembly = Assembly(layout, Accelerations((), (), ()))
+    end = sum(n.group.dim for n in nodes[: place + 1])
+    axes = motion._values(e, lambda p, t, a, b: ca.vec(e.frames(p, a, b)[1].R)).reshape(-1, 3, 3)
+    out = np.empty((len(sol.t), 6))
+    a, lam, mu = consistent(sol)
+    S = layout.start()
+    for k, t in enumerate(sol.t):
+        S[0], S[T], S[layout.inputs] = 1.0, t, sol._inputs[k]
+        for node, new, old in zip(sol.system.nodes, layout.nodes, sol._layout.nodes, strict=True):
+            for name, n in (("q", node.group.n_params), ("v", node.group.dim)):
+                S[new[name] : new[name] + n] = sol._records[k, old[name] : old[name] + n]
+        x = np.concatenate([a[k, : end - 6], np.zeros(6), a[k, end - 6 :], lam[k], mu[k]])
+        # The rows of axes[k] are the axes of the joint's second frame.
+        out[k] = (assembly(S, x)[0][end - 6 : end].reshape(2, 3) @ axes[k]).ravel()
+    return out

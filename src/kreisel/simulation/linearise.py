@@ -38,6 +38,8 @@ class StepDerivative:
         if layout.system.black_boxes:
             name = layout.system.black_boxes[0]
             raise ValueError(f"'{name}' is a plain function: a step with it has no derivative; write it as a formula")
+        if layout.method.reduces:
+            raise ValueError(f"{layout.method} steps in other coordinates than those of the system; take the derivative of a step of BEM")
         self.layout, self.local = layout, Local(layout)
         self._stages = [StageDerivative(layout, self.local, stage, newton) for stage in layout.method.stages]
 

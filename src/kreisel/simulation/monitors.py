@@ -94,8 +94,10 @@ def _momenta(e: Any) -> ca.SX:
     v = e.get("v")
     total = ca.SX.zeros(6)
     for n, v_i, p in zip(e.nodes, v, e.momentum(v), strict=True):
-        if not p.is_zero():
+        if not p.is_zero() and n.node.bodies == [n.node]:
             total += ca.vertcat(*n.node.momenta(n.q, v_i, p))
+    for node, frame, mass in e.carried_masses(e.q, v):
+        total += ca.vertcat(*node.momenta(frame.q, frame.v, ca.mtimes(mass(frame.q), frame.v)))
     return total
 
 

@@ -112,6 +112,7 @@ def _evaluate(solution: Any, stage: Stage, gamma_lam: Array | None = None, gamma
     q, v = solution.q, solution.v
     for k, t in enumerate(solution.t):
         S[T] = t
+        S[layout.inputs] = solution._inputs[k]
         layout.place(S, q[k], v[k])
         for gamma, places, rows in ((gamma_lam, layout.lam, layout.system.rows), (gamma_mu, layout.mu, layout.system.pfaffian_rows)):
             at = 0

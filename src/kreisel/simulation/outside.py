@@ -20,7 +20,7 @@ from kreisel.simulation import controls as control
 from kreisel.simulation.assembly import Assembly
 from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import H, Layout, T
-from kreisel.simulation.prepare import prepare
+from kreisel.simulation.prepare import Prepared
 from kreisel.simulation.program import Program
 from kreisel.simulation.run import steps_of
 from kreisel.simulation.solution import Solution
@@ -57,7 +57,7 @@ def integrate(
         raise ValueError(f"every must be at least 1, got {every}")
     layout = Layout(system, method)
     inputs = control.inputs(layout.controls, values, 1) if layout.controls else None
-    prepared = prepare(system, method)
+    prepared = Prepared(layout, steps=False)
     started, errors = start(prepared, [layout], [float(outer[0])], initial, acceleration, project, None if inputs is None else inputs[0])
     for error in errors.values():
         raise error

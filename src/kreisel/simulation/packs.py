@@ -38,7 +38,7 @@ class Layout:
             at += node.group.n_params
             for name in method.states:
                 places[name] = at
-                at += node.group.dim
+                at += node.size(name)
             self.nodes.append(places)
         self.lam, at = self._multipliers(system.rows, method.lam_states, at)
         self.mu, at = self._multipliers(system.pfaffian_rows, method.mu_states, at)
@@ -81,7 +81,7 @@ class Layout:
         S = np.zeros(self.size)
         for node, places in zip(self.system.nodes, self.nodes, strict=True):
             S[places["q"] : places["q"] + node.group.n_params] = node.q
-            S[places["v"] : places["v"] + node.group.dim] = node.v
+            S[places["v"] : places["v"] + node.size("v")] = node.v
             if "w" in places:
                 S[places["w"] : places["w"] + node.group.dim] = node.v
         S[self.n_state - len(self.memory_values) : self.n_state] = self.memory_values
@@ -147,7 +147,7 @@ class PackView:
         unknown_symbols: list[ca.SX] = []
         for a, view in enumerate(nodes):
             index = node_index[:, a]
-            for name, n in {"q": view.group.n_params, **dict.fromkeys(method.states, view.group.dim)}.items():
+            for name, n in {"q": view.group.n_params, **{name: view.node.size(name) for name in method.states}}.items():
                 symbol = getattr(view, name)
                 register(self.table, symbol, np.array([layout.nodes[i][name] for i in index]), n)
                 self.state_symbols.append(symbol)
@@ -162,7 +162,7 @@ class PackView:
             p = {name: ca.SX.sym(name, np.size(a)) for name, a in (e.parameters | e.memory).items()}
             for name, symbol in p.items():
                 register(self.table, symbol, np.array([layout.parameters[i][name] for i in elements[:, c]]), symbol.numel())
-            places = [None if b == Ground.name else bodies[0].index(b) for b in e.bodies]
+            places = [None if b == Ground.name else bodies[0].index(system.nodes[system.number[b]].name) for b in e.bodies]
             rows = slice(lam_at, lam_at + system.rows[k])
             pfaffian_rows = slice(mu_at, mu_at + system.pfaffian_rows[k])
             lam_at, mu_at = rows.stop, pfaffian_rows.stop
@@ -179,10 +179,8 @@ class PackView:
         self._equations(stage, u, node_index, elements, members)
 
     def _bodies(self, system: System, members: list[int]) -> list[str]:
-        names: list[str] = []
-        for k in members:
-            names += [b for b in system.elements[k].bodies if b != Ground.name and b not in names]
-        return names
+        """The names of the nodes."""
+        return list(dict.fromkeys(name for k in members for name in _nodes(system, k)))
 
     def _multipliers(
         self,
@@ -248,8 +246,7 @@ class PackView:
 
     def _owns(self, a: int) -> bool:
         """Whether these elements bring the equations a node has by itself: those that hold its mass do."""
-        name = self.elements.nodes[a].node.name
-        return any(m.element.mass is not None and m.element.bodies == (name,) for m in self.elements.members)
+        return any(m.element.mass is not None and m.places == [a] for m in self.elements.members)
 
     def all_symbols(self) -> list[ca.SX]:
         """h, t, states, parameters and unknowns: everything the formulas may contain."""
@@ -282,17 +279,23 @@ def register(table: dict[int, Integers], symbol: ca.SX, base: Integers, n: int) 
         table[symbol[c].element_hash()] = base + c
 
 
+def _nodes(system: System, element: int) -> list[str]:
+    """The names of the nodes that carry the bodies of an element."""
+    bodies = system.elements[element].bodies
+    return list(dict.fromkeys(system.nodes[system.number[b]].name for b in bodies if b != Ground.name))
+
+
 def packs_of(system: System, n: int) -> list[list[list[int]]]:
     """Elements to be evaluated together: sets with equal formulas, each a list of instances, each a list of elements."""
     if n <= SMALL:
         return [[list(range(len(system.elements)))]]
     by_nodes: dict[tuple[str, ...], list[int]] = {}
-    for k, e in enumerate(system.elements):
-        by_nodes.setdefault(tuple(b for b in e.bodies if b != Ground.name), []).append(k)
+    for k in range(len(system.elements)):
+        by_nodes.setdefault(tuple(_nodes(system, k)), []).append(k)
     sets: dict[Any, list[list[int]]] = {}
     for bodies, members in by_nodes.items():
         nodes = tuple(system.nodes[system.number[b]].signature() for b in bodies)
         places = {b: i for i, b in enumerate(bodies)}
-        formulas = tuple((system.elements[k].signature(), tuple(places.get(b) for b in system.elements[k].bodies)) for k in members)
+        formulas = tuple((system.elements[k].signature(), tuple(places.get(b, b) for b in system.elements[k].bodies)) for k in members)
         sets.setdefault((nodes, formulas), []).append(members)
     return list(sets.values())

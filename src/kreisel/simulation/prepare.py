@@ -24,27 +24,25 @@ SYMBOLS = RLock()
 class Prepared:
     """A system and a method as programs: ``main`` for all steps, ``opening`` for the first if it is another one.
 
-    A solver of others (``method.outside``) has no such programs, only what completes a start.
+    Without ``steps``, as for a solver of others, there are no such programs, only what completes a start.
     """
 
     main: Program
     opening: Program | None
 
-    def __init__(self, layout: Layout, guess: Any, solver: str, events: tuple[Any, ...] = ()) -> None:
+    def __init__(
+        self, layout: Layout, guess: Any = "extrapolated", solver: str = "auto", events: tuple[Any, ...] = (), steps: bool = True
+    ) -> None:
         method = layout.method
         self.layout, self.method = layout, method
-        if not method.outside:
+        self.size = layout.size
+        if steps:
             self.main = Program(layout, method.stages, guess, solver, events)
             self.opening = Program(layout, method.opening, guess, solver) if method.opening else None
+            #: Numbers in the vector S.
+            self.size = max(self.main.size, self.opening.size if self.opening else 0)
         self.monitors = Monitors(layout)
         self._others: dict[str, Program] = {}
-
-    @property
-    def size(self) -> int:
-        """Numbers in the vector S."""
-        if self.method.outside:
-            return self.layout.size
-        return max(self.main.size, self.opening.size if self.opening else 0)
 
     def warm(self) -> None:
         """Compiles what threads will share, so that none of them has to."""

@@ -195,7 +195,7 @@ class Program:
         for (kind, _), (what, instances) in jobs.items():
             if kind == "node":
                 view: Any = NodeView(what, method.states, stage.unknowns)
-                names = {"q": what.group.n_params} | dict.fromkeys(method.states, what.group.dim)
+                names = {"q": what.group.n_params} | {name: what.size(name) for name in method.states}
                 unknown_names, size = stage.unknowns, what.group.dim
                 guess = self._guess(stage, view, h) if predict else stage.update(view, h)
                 increment = None if predict else stage.increment(view, h)

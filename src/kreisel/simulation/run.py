@@ -93,6 +93,11 @@ def simulate(
     check(system, method)
     system, values = control.divide(system, controls, len(steps_of(until, step)[0]))
     given = until, step, method, newton, initial, acceleration, values, project, every, tuple(events), solver, progress
+    if method.reduces:
+        from kreisel.simulation.reduction import Reduction
+
+        reduction = Reduction(system, method, initial, project)
+        return reduction.restore(_simulate(reduction.system, until, step, method, newton, None, None, *given[6:]))
     failure: InconsistentStart | None = None
     try:
         solution = _simulate(system, *given)
@@ -404,7 +409,7 @@ def _crossing(layout: Layout, value: Callable[[Array], float], before: Array, af
 def _event_at(layout: Layout, event: When, S: Array) -> Event:
     nodes = list(zip(layout.system.nodes, layout.nodes, strict=True))
     q = np.concatenate([S[p["q"] : p["q"] + node.group.n_params] for node, p in nodes])
-    v = np.concatenate([S[p["v"] : p["v"] + node.group.dim] for node, p in nodes])
+    v = np.concatenate([S[p["v"] : p["v"] + node.size("v")] for node, p in nodes])
     return Event(event.name, float(S[1]), State(float(S[1]), q, v))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import S3, SO3, R, convert, convert_velocity
 from kreisel.mechanics.beam import Beam
+from kreisel.mechanics.carrier import Carrier
 from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
 from kreisel.mechanics.shell import Shell
@@ -99,6 +100,10 @@ class Solution:
     @cached_property
     def lam(self) -> Array:
         """Multipliers of the holonomic constraints, as the method has them."""
+        if self.method.reduces:
+            from kreisel.simulation.reduction import multipliers
+
+            return multipliers(self)
         lam = self._multipliers(self._layout.lam, self.system.rows, self.method.lam_shown)
         if self.method.late_multipliers:
             late = self._multipliers(self._layout.lam, self.system.rows, self.method.lam_shown, self._beyond)
@@ -132,12 +137,16 @@ class Solution:
     def _node(self, name: str) -> Node:
         if name not in self.system.number:
             raise KeyError(f"there is no body '{name}'; there are {sorted(self.system.number)}")
-        return self.system.nodes[self.system.number[name]]
+        node = self.system.nodes[self.system.number[name]]
+        return node.carried[name] if isinstance(node, Carrier) and name != node.name else node
 
     def configuration(self, name: str) -> Array:
-        """The coordinates of a body in its own group, (n, n_params)."""
-        at = self._layout.nodes[self.system.number[self._node(name).name]]["q"]
-        return self._records[:, at : at + self._node(name).group.n_params]
+        """The coordinates of a body in its own group, (n, n_params); of one that is carried by a tree, in SO3 * R(3)."""
+        self._node(name)  # refuses unknown names
+        i = self.system.number[name]
+        node, at = self.system.nodes[i], self._layout.nodes[i]["q"]
+        q = self._records[:, at : at + node.group.n_params]
+        return node.evaluate(name, q, self._rates(i, self.v))[0] if isinstance(node, Carrier) and name != node.name else q
 
     def rotation(self, name: str) -> Array:
         """Rotation matrices of a body, (n, 3, 3)."""
@@ -190,13 +199,22 @@ class Solution:
 
     def acceleration(self, name: str) -> Array:
         """Accelerations of a body, the derivatives of its velocities as the group has them, (n, dim)."""
-        return self._part(name, self.a)
+        return self._part(name, self.v, self.a)
 
-    def _part(self, name: str, rates: Array) -> Array:
-        """The columns of velocities or accelerations that belong to a body."""
-        node = self._node(name)
-        start = sum(n.group.dim for n in self.system.nodes[: self.system.number[name]])
-        return rates[:, start : start + node.group.dim]
+    def _part(self, name: str, v: Array, a: Array | None = None) -> Array:
+        """The columns of velocities (or accelerations, if given) that belong to a body."""
+        self._node(name)
+        i = self.system.number[name]
+        node, v = self.system.nodes[i], self._rates(i, v)
+        a = None if a is None else self._rates(i, a)
+        if isinstance(node, Carrier) and name != node.name:
+            return node.evaluate(name, self.configuration(node.name), v, a)[1]
+        return v if a is None else a
+
+    def _rates(self, i: int, rates: Array) -> Array:
+        """The columns that belong to a node."""
+        start = sum(n.group.dim for n in self.system.nodes[:i])
+        return rates[:, start : start + self.system.nodes[i].group.dim]
 
     def beam(self, name: str) -> BeamMotion:
         """The motion of a beam: positions, frames, strains and section forces along it."""

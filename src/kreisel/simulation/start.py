@@ -45,8 +45,10 @@ def start(
             S[i, layout.inputs] = inputs
     S[:, 0] = 1.0
     n, size = prepared.layout.n_state, prepared.layout.size
-    gaps = {name: _largest(prepared.monitors.rows(name, S[:, :size])) for name in ("constraint", "constraint_rate", "pfaffian")}
-    off = np.flatnonzero(np.max(list(gaps.values()), axis=0) > CONSISTENT * (1 + np.abs(S[:, :n]).max(axis=1)))
+    system = prepared.layout.system
+    held = ("constraint", "constraint_rate", "pfaffian") if system.constrained or system.nonholonomic else ()
+    gaps = {name: _largest(prepared.monitors.rows(name, S[:, :size])) for name in held}
+    off = np.flatnonzero(np.max([np.zeros(len(S)), *gaps.values()], axis=0) > CONSISTENT * (1 + np.abs(S[:, :n]).max(axis=1)))
     for i in off.tolist() if not project else ():
         rate = max(gaps["constraint_rate"][i], gaps["pfaffian"][i])
         errors[i] = InconsistentStart(
@@ -105,6 +107,9 @@ def place_initial(layout: Layout, S: Array, initial: Any) -> None:
     else:
         given = dict(initial)
     for name, (q, v) in given.items():
+        carrier = system.nodes[_number(system, name)].name
+        if name != carrier:
+            raise ValueError(f"initial: '{name}' is carried by '{carrier}'; give the coordinates of that")
         node, places = system.nodes[_number(system, name)], layout.nodes[_number(system, name)]
         q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
         if q.shape != (node.group.n_params,) or v.shape != (node.group.dim,):

@@ -32,7 +32,7 @@ def to_xarray(solution: Solution) -> xarray.Dataset:
         data["lam"] = (("time", "multiplier"), s.lam, {"long_name": "multipliers of holonomic constraints"})
     if s.mu.shape[1]:
         data["mu"] = (("time", "nonholonomic_multiplier"), s.mu, {"long_name": "multipliers of nonholonomic constraints"})
-    for node in s.system.nodes:
+    for node in s.system.bodies:
         if isinstance(node, (RigidNode, PivotNode, NaturalNode, PointNode)):
             data[f"position_{node.name}"] = (("time", "axis"), s.position(node.name), {"units": "m", "long_name": "in space axes"})
         if isinstance(node, (RigidNode, PivotNode, NaturalNode)):

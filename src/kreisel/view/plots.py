@@ -42,7 +42,7 @@ def plot(
     for name in what:
         if name not in _PLOTS:
             raise ValueError(f"there is no plot '{name}'; there are {', '.join(_PLOTS)}")
-    body = sol.system.nodes[0].name if body is None else body
+    body = sol.system.bodies[0].name if body is None else body
     if axes is None:
         heights = [5.0 if name in _SPATIAL else 2.4 for name in what]
         figure = _figure(height=0.4 + sum(heights))
@@ -68,7 +68,7 @@ def plot_velocity(sol: Solution, body: str, ax: Axes | None = None) -> Axes:
     Of a point only the latter; of what has no place in space, its velocities. The axes with the first scale are returned.
     """
     v = sol.velocity(body)
-    if isinstance(sol.system.nodes[sol.system.number[body]], PointNode):
+    if isinstance(sol._node(body), PointNode):
         return _lines(ax, sol.t, v, ["x", "y", "z"], f"velocity of {body} [m/s]")
     try:
         both = sol.velocity(body, "space")
@@ -134,7 +134,7 @@ def plot_snapshots(sol: Solution, count: int = 9, ax: Any = None) -> Any:
                 ax.plot(*line.T, color=colour, alpha=shades[k], lw=1.4 if len(grids[0]) == 1 else 0.6, label="_")
             ax.lines[-1].set_label(f"{name}, t = {times[k]:.3g} s" if k in (0, count - 1) else "_")
     parts = {name for realised in sol.system.structures.values() for name in realised.own}
-    for node in sol.system.nodes:
+    for node in sol.system.bodies:
         if node.name not in parts and isinstance(node, RigidNode | PivotNode | PointNode):
             x = np.stack([np.interp(times, sol.t, c) for c in sol.position(node.name).T], axis=1)
             ax.scatter(*x.T, alpha=shades, label=node.name)

@@ -95,8 +95,8 @@ def scene_data(sol: Solution, bodies: Iterable[str] | None = None, fps: float = 
     q = sol(t).q if len(sol.t) > 1 else sol.q
     poses = {}
     for node in shown:
-        q_node = q[:, _columns(sol, node, "n_params")]
-        poses[node.name] = _frames(node, q_node, np.zeros((len(t), node.group.dim)))
+        seat = sol.system.seat(node.name)
+        poses[node.name] = _frames(seat, q[:, _columns(sol, node, "n_params")], np.zeros((len(t), seat.group.dim)))
     parts = _parts(sol)
     shapes = {node.name: HIDDEN if node.name in parts else _shape(sol, node) for node in shown}
     links = [link for e in sol.system.elements if (link := _link(e, poses))]
@@ -128,7 +128,7 @@ def _shown(sol: Solution, bodies: Iterable[str] | None) -> tuple[list[Node], lis
     if isinstance(bodies, str):
         bodies = [bodies]
     if bodies is None:
-        nodes = [n for n in sol.system.nodes if n.name not in parts and _has_place(n)]
+        nodes = [n for n in sol.system.bodies if n.name not in parts and _has_place(n)]
         names = list(structures)
         if not nodes and not names:
             raise ValueError("there is nothing to show: no node of the system has a place in space")
@@ -139,7 +139,7 @@ def _shown(sol: Solution, bodies: Iterable[str] | None) -> tuple[list[Node], lis
                 names.append(name)
                 continue
             sol.configuration(name)  # refuses unknown names
-            node = sol.system.nodes[sol.system.number[name]]
+            node = sol._node(name)
             if not _has_place(node):
                 raise TypeError(f"'{name}' cannot be shown: it has no place in space")
             nodes.append(node)
@@ -147,7 +147,7 @@ def _shown(sol: Solution, bodies: Iterable[str] | None) -> tuple[list[Node], lis
             raise ValueError("there is nothing to show: bodies is empty")
     tied = {body for e in sol.system.elements if _is_link(e) for body in e.bodies}
     own = {body for name in names for body, _ in structures[name].places}
-    return nodes + [n for n in sol.system.nodes if n.name in tied & own & parts and n not in nodes], names
+    return nodes + [n for n in sol.system.bodies if n.name in tied & own & parts and n not in nodes], names
 
 
 def _parts(sol: Solution) -> set[str]:
@@ -160,15 +160,13 @@ def _has_place(node: Node) -> bool:
 
 
 def _columns(sol: Solution, node: Node, size: str) -> slice:
-    start = 0
-    for other in sol.system.nodes:
-        if other is node:
-            break
-        start += getattr(other.group, size)
-    return slice(start, start + getattr(node.group, size))
+    """Where the coordinates (or velocities) are that the frame of a body depends on."""
+    i = sol.system.number[node.name]
+    start = sum(getattr(other.group, size) for other in sol.system.nodes[:i])
+    return slice(start, start + getattr(sol.system.nodes[i].group, size))
 
 
-def _frames(node: Node, q: Array, v: Array) -> tuple[Array, Array, Array]:
+def _frames(node: Any, q: Array, v: Array) -> tuple[Array, Array, Array]:
     """Rotation matrices (n, 3, 3), positions (n, 3) and angular velocities (n, 3) that belong to coordinates and velocities of a node."""
     symbols = node.group.symbol("q"), ca.SX.sym("v", node.group.dim)
     frame = node.frame(*symbols)
@@ -185,7 +183,7 @@ def _times(sol: Solution, shown: list[Node], fps: float) -> Array:
     length = sol.t[-1] - sol.t[0]
     turning = 0.0
     for node in shown:
-        omega = _frames(node, sol.q[:, _columns(sol, node, "n_params")], sol.v[:, _columns(sol, node, "dim")])[2]
+        omega = _frames(sol.system.seat(node.name), sol.q[:, _columns(sol, node, "n_params")], sol.v[:, _columns(sol, node, "dim")])[2]
         turning = max(turning, float(np.linalg.norm(omega, axis=1).max()))
     n = max(FEW, min(frames_at_most(sol), max(ceil(fps * length), min(MANY, ceil(turning * length / TURN)))))
     return np.linspace(sol.t[0], sol.t[-1], n + 1)

@@ -1,0 +1,125 @@
+"""The energy-momentum scheme without multipliers: discrete null space and nodal reparametrisation (Siebert, 3.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import casadi as ca
+
+from kreisel.groups import R
+from kreisel.mechanics.carrier import Redundant
+from kreisel.mechanics.natural import NaturalNode, Orthonormal
+from kreisel.mechanics.parametrised import Parametrised, RedundantlyParametrised
+from kreisel.mechanics.system import System
+from kreisel.mechanics.tree import Tree, in_trees, tree_joints
+from kreisel.methods.base import Columns, Elements, Member, Method, MultiplierView, NodeView, Stage
+from kreisel.methods.bem import Mean
+from kreisel.methods.rattlie import constant_mass
+
+
+class Reduced(Stage):
+    """Unknowns: the mean rates x of the joint coordinates, theta_{n+1} = theta_n o exp(h x)."""
+
+    def start(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        return {"x": n.node.mean_velocity(n.q, n.v, h)}
+
+    def residual(self, e: Elements) -> dict[str, Any]:
+        """P^T times the residual of BEM, without multipliers."""
+        theta = e.move("x")
+        inner: list[NodeView] = []
+        of: list[slice] = []
+        symbols: Columns = []
+        values: Columns = []
+        for n, theta_1 in zip(e.nodes, theta, strict=True):
+            own = [NodeView(node, ("v",), ("x",)) for node in n.node.bodies]
+            of.append(slice(len(inner), len(inner) + len(own)))
+            inner += own
+            q0, q1 = (n.node.coordinates(y) for y in (n.q, theta_1)) if isinstance(n.node, Redundant) else (n.q, theta_1)
+            symbols += [ca.vertcat(*(getattr(view, name) for view in own)) for name in ("q", "v", "x")]
+            values += [ca.densify(y) for y in (q0, n.v, (q1 - q0) / e.h)]
+        found = Elements(inner, _members(e, inner), e.h, e.t, MultiplierView(0, ("l",)), MultiplierView(0, ("m",)), e.covariant)
+        rows = found.resolve(Mean().residual(found)["x"])
+        e.probes += found.probes
+        out: Columns = []
+        for n, part in zip(e.nodes, of, strict=True):
+            u = ca.SX.sym("u", n.group.dim)
+            if isinstance(n.node, Redundant):
+                middle = {view.node.name: view.q + e.h / 2 * view.x for view in inner[part]}
+                virtual = list(n.node.null_space(n.q + e.h / 2 * n.x if isinstance(n.group, R) else n.q, middle, u).values())
+            else:
+                virtual = [u]
+            power = sum((ca.dot(r, v) for r, v in zip(rows[part], virtual, strict=True)), start=ca.SX(0))
+            out.append(ca.gradient(power, u))
+        arguments = found.resolve([probe.arguments for probe in found.probes])
+        new = ca.substitute([*out, *arguments], symbols, values)
+        for probe, argument in zip(found.probes, new[len(out) :], strict=True):
+            probe.arguments = argument
+        return {"x": new[: len(out)]}
+
+    def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
+        q = n.moved(h * n.x)
+        if not isinstance(n.node, Redundant):
+            return {"q": q, "v": 2 * n.x - n.v}
+        return {"q": q, "v": 2 / h * (n.node.coordinates(q) - n.node.coordinates(n.q)) - n.v}
+
+
+def _members(e: Elements, inner: list[NodeView]) -> list[Member]:
+    """The elements on the nodes that are carried."""
+    number = {view.node.name: i for i, view in enumerate(inner)}
+    nothing = slice(0, 0)
+    return [Member(m.element, [number.get(body) for body in m.element.bodies], m.parameters, nothing, nothing) for m in e.members]
+
+
+@dataclass(frozen=True)
+class REM(Method):
+    r"""The same motion as with :class:`BEM`, without its constraints and multipliers: for open trees in natural coordinates.
+
+    .. math::
+
+       P(q_{n+1/2})^T\,\bigl(M(v_{n+1} - v_n) + h\,(\bar\nabla V - f)(q_{n+1/2}, v_{n+1/2})\bigr) = 0, \qquad
+       q_{n+1} = q(\theta_{n+1}), \quad v_{n+1} = \tfrac2h(q_{n+1} - q_n) - v_n
+
+    with the joint coordinates theta as unknowns (a free body: position, and an incremental rotation vector on its quaternion) and the
+    discrete null space matrix P of the middle, GP = 0 (:meth:`DirectorTree.null_space`), so that inputs keep P^T B^T u also where
+    they do not act on all joints. The velocities are eliminated ((3.33): what remains is (3.34)); a solution shows natural coordinates
+    and velocities, energies and momenta as BEM does, and ``lam`` from what P^T has removed. Source: Siebert, (3.31)-(3.34), with the
+    corrected rules of the digest, 3.3.
+    """
+
+    covariant: bool = False
+
+    order_multipliers = 1
+    symmetric: ClassVar[bool] = True
+    midpoint_work: ClassVar[bool] = True
+    reduces: ClassVar[bool] = True
+    lam_states: ClassVar[tuple[str, ...]] = ("lam",)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return (Reduced(),)
+
+    @property
+    def covariant_inputs(self) -> bool:
+        return self.covariant
+
+    def refuse(self, system: System) -> str:
+        for node in system.nodes:
+            if not isinstance(node.group, R) or isinstance(node, Tree):
+                return f"'{node.name}' has coordinates on {node.group}; it needs coordinates='directors'"
+        described = tree_joints(self._bodies(system), system.elements)
+        for e, rows, pfaffian in zip(system.elements, system.rows, system.pfaffian_rows, strict=True):
+            if pfaffian or (rows and e.name not in described and not isinstance(e, Orthonormal)):
+                what = f"'{e.name}' closes a loop or is a constraint that no joint coordinate describes"
+                return f"{what}; it needs an open tree (BEM does not)"
+        return constant_mass(system.original or system)
+
+    def reduce(self, system: System) -> System:
+        bodies = self._bodies(system)
+        others = [RedundantlyParametrised.of(n) if isinstance(n, Parametrised) else n for n in system.nodes if n not in bodies]
+        elements = [e for e in system.elements if not isinstance(e, Orthonormal)]
+        trees, elements = in_trees(bodies, elements, any(n.plane for n in bodies))
+        return System.of([*trees, *others], elements)
+
+    def _bodies(self, system: System) -> list[NaturalNode]:
+        return [n for n in system.nodes if isinstance(n, NaturalNode)]

@@ -1,0 +1,248 @@
+"""The reduced energy-momentum scheme and the midpoint rule in minimal coordinates: REM is the same as BEM, GC differs at second order."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import kreisel as kr
+
+RADIUS = 0.1  # of the winch
+
+
+def relative(x):
+    return np.abs(x - x[0]).max() / np.abs(x).max()
+
+
+def cluster(ball=True):
+    """In free space: hinge, slider and ball joint (or not), friction, actuators on two joints, springs of length zero and not."""
+    m = kr.Mechanism()
+    W = np.array([0.5, -1.0, 2.0])
+    m.body("a", 2.0, (0.3, 0.4, 0.5), omega=W)
+    for name, mass, J, x in (("b", 1.0, (0.2, 0.25, 0.3), (0.6, 0, 0)), ("c", 0.5, (0.1, 0.1, 0.15), (-0.5, 0.4, 0))):
+        m.body(name, mass, J, position=x, omega=W, velocity=np.cross(W, x))
+    m.joint(kr.Revolute("b", "a", (0.3, 0.1, -0.2), (1.0, 0.3, 0), friction=0.3, name="hinge"))
+    m.joint(kr.Prismatic("a", "c", (-0.5, 0.4, 0), (0, 1, 0.5), friction=0.1, name="slider"))
+    m.force(kr.Torque("hinge", control="u"))
+    m.force(kr.Thrust("slider", control="w"))
+    m.force(kr.Spring("b", "c", 40.0, length=0.8, at_a=(0.1, 0.2, 0.3), name="spring"))
+    m.force(kr.Spring("a", "c", 30.0, at_b=(0, 0.2, 0), name="rubber"))
+    if ball:
+        m.body("d", 0.5, (0.1, 0.12, 0.15), position=(0.9, 0.2, 0), omega=W, velocity=np.cross(W, (0.9, 0.2, 0)))
+        m.joint(kr.Spherical("b", "d", (0.8, 0.1, 0), name="ball"))
+        m.force(kr.Spring("a", "d", 30.0, at_b=(0, 0.2, 0), name="second rubber"))
+    return m
+
+
+def manipulator(coordinates):
+    """Three links in the plane (Siebert, Table 6.1): m, E1 + E2 and lengths; from rest at relative angles pi/2, -pi/2, pi/2."""
+    m = kr.Mechanism(gravity=(0, -9.81), plane=True)
+    at, direction, before = np.zeros(2), 0.0, "ground"
+    table = zip((30, 25, 10), (1.225, 1.0208, 0.4083), (143.3027, 88.0208, 60.2083), (7, 6, 8), (1, -1, 1), strict=True)
+    for k, (mass, e1, e2, length, turn) in enumerate(table, start=1):
+        direction += turn * np.pi / 2
+        along = length * np.array([np.cos(direction), np.sin(direction)])
+        m.body(f"link {k}", mass, e1 + e2, position=at + along / 2, rotation=direction)
+        m.joint(kr.Revolute(before, f"link {k}", (*at, 0), (0, 0, 1), name=f"joint {k}"))
+        m.force(kr.Torque(f"joint {k}", control=f"u{k}"))
+        at, before = at + along, f"link {k}"
+    return m.system(coordinates)
+
+
+def crane():
+    """Trolley, winch and load on a rope (Siebert, 7.2), the third axis down: a mixed set of scalars and a point, with a constraint."""
+    m = kr.Mechanism(gravity=(0, 0, 9.81))
+    m.scalar("trolley", 10.0)
+    m.scalar("winch", 0.1, value=4 / RADIUS)
+    m.point("load", 100.0, position=(0, 0, 4))
+    m.joint(kr.Constraint("plane", "load", lambda t, load: load.x[1]))
+    m.joint(
+        kr.Constraint(
+            "rope",
+            "trolley",
+            "winch",
+            "load",
+            lambda t, s, b, load: (load.x[0] - s.value) ** 2 + load.x[2] ** 2 - (RADIUS * b.value) ** 2,
+        )
+    )
+    m.force(kr.Force("drive", "trolley", lambda t, s, motion: 300 * ca.cos(3 * t) * motion.rate))
+    m.force(kr.Force("motor", "winch", lambda t, b, motion: -110 * motion.rate))
+    return m.system()
+
+
+def small(system):
+    """The same by s, l and the angle of the rope."""
+
+    def coordinates(y):
+        s, length, angle = ca.vertsplit(y)
+        return {"trolley": s, "winch": length / RADIUS, "load": ca.vertcat(s + length * ca.sin(angle), 0, length * ca.cos(angle))}
+
+    return system.reduced(coordinates, q=[0, 4, 0])
+
+
+@pytest.mark.parametrize("steps", [10, 100])
+def test_the_same_as_bem(steps):
+    """Natural coordinates, velocities, multipliers, work and losses; with 11 unknowns instead of 85."""
+    system = cluster().system("directors")
+    rng = np.random.default_rng(7)
+    controls = {"u": rng.uniform(-3, 3, steps), "w": rng.uniform(-3, 3, steps)}
+    bem, rem = (kr.simulate(system, until=1, step=1 / steps, method=m, controls=controls) for m in (kr.BEM(), kr.REM()))
+    assert rem.success, rem.message
+    assert np.ptp(rem.rotation("d"), axis=0).max() > 1
+    assert_allclose(rem.q, bem.q, atol=1e-12)
+    assert_allclose(rem.v, bem.v, atol=1e-10)
+    assert_allclose(rem.lam[1:], bem.lam[1:], atol=1e-8)
+    for name in ("energy", "work", "dissipated", "momentum", "angular_momentum"):
+        assert_allclose(getattr(rem, name), getattr(bem, name), atol=1e-11)
+    assert relative(rem.balance) < 1e-12
+    assert np.ptp(rem.angular_momentum, axis=0).max() < 1e-11
+    assert rem.constraint_violation.max() < 1e-14
+    for joint in ("hinge", "slider"):
+        for name, x in bem.joint(joint).coordinates.items():
+            assert_allclose(rem.joint(joint).coordinates[name], x, atol=1e-11)
+    assert_allclose(rem.joint("ball").reaction_force[1:], bem.joint("ball").reaction_force[1:], atol=1e-8)
+    assert {name: list(x) for name, x in rem.controls.items()} == {name: list(x) for name, x in bem.controls.items()}
+
+
+def test_covariant_inputs():
+    """For comparison, as with BEM: the same motion, and the same loss of angular momentum."""
+    system = cluster(ball=False).system("directors")
+    bem, rem = (kr.simulate(system, 1, 0.05, m, controls={"u": 2.0}) for m in (kr.BEM(covariant=True), kr.REM(covariant=True)))
+    assert_allclose(rem.q, bem.q, atol=1e-11)
+    assert np.ptp(rem.angular_momentum, axis=0).max() > 1e-3
+
+
+def test_orders():
+    """REM and GC converge to the same motion with order 2; GC differs from REM at that order, and does not keep the balance of energy."""
+    m = cluster(ball=False)
+    controls = {"u": lambda t: ca.cos(2 * t), "w": lambda t: ca.sin(3 * t)}
+    fine = kr.simulate(m.system("directors"), 0.5, 2**-11, kr.REM(), controls=controls)
+
+    def seen(sol):
+        return np.concatenate([np.r_[sol.position(b)[-1], sol.velocity(b, "space")[-1]] for b in "abc"])
+
+    errors, drift = [], []
+    for k in (6, 7):
+        rem = kr.simulate(m.system("directors"), 0.5, 2.0**-k, kr.REM(), controls=controls)
+        gc = kr.simulate(m.system("minimal"), 0.5, 2.0**-k, kr.GC(), controls=controls)
+        errors.append([np.abs(x - y).max() for x, y in ((seen(rem), seen(fine)), (seen(gc), seen(fine)), (seen(gc), seen(rem)))])
+        drift.append(relative(gc.balance))
+    assert_allclose(np.divide(*errors), 4, rtol=0.2)
+    assert errors[1][2] > 1e-5
+    assert drift[1] > 1e-7
+    gaps = []
+    for largest in (1 / 32, 1 / 64):
+        steps = kr.random_steps(0.5, largest)
+        gaps.append(np.abs(seen(kr.simulate(m.system("minimal"), 0.5, steps, kr.GC(), controls=controls)) - seen(fine)).max())
+    assert 2.5 < gaps[0] / gaps[1] < 6.5
+
+
+def test_manipulator():
+    """Three links in the plane: 3 unknowns instead of 27; BEM = REM, GC at second order."""
+    controls = {"u1": 3000.0, "u2": 500.0, "u3": -200.0}
+    directors, minimal = manipulator("directors"), manipulator("minimal")
+    assert (directors.dim, minimal.dim, minimal.degrees_of_freedom) == (18, 3, 3)
+    gaps = []
+    for n in (20, 80, 160):
+        bem, rem = (kr.simulate(directors, 1, 1 / n, m, controls=controls) for m in (kr.BEM(), kr.REM()))
+        gc = kr.simulate(minimal, 1, 1 / n, kr.GC(), controls=controls)
+        assert_allclose(rem.q, bem.q, atol=1e-10)
+        assert relative(rem.balance) < 1e-11
+        gaps.append(np.abs(gc.position("link 3") - rem.position("link 3")).max())
+        assert relative(gc.balance) > 1e-9
+    assert gaps[1] / gaps[2] == pytest.approx(4, rel=0.1)
+    assert_allclose(gc.joint("joint 3").angle, gc.q[:, 2], atol=1e-12)
+
+
+def test_crane():
+    """Under-actuated, in mixed coordinates that the user gives: s, l and the angle. BEM = REM at any step size, GC at second order."""
+    system = crane()
+    assert (system.dim, small(system).dim, small(system).degrees_of_freedom) == (5, 3, 3)
+    gaps = []
+    for n in (10, 80, 160):
+        bem, rem, gc = (kr.simulate(s, 2, 2 / n, m) for s, m in ((system, kr.BEM()), (small(system), kr.REM()), (small(system), kr.GC())))
+        assert_allclose(rem.q, bem.q, atol=1e-10)
+        assert_allclose(rem.v, bem.v, atol=1e-9)
+        assert_allclose(rem.lam[1:], bem.lam[1:], atol=1e-7)
+        assert relative(rem.balance) < 1e-12
+        assert relative(gc.balance) > 1e-5
+        gaps.append(np.abs(gc.position("load") - rem.position("load")).max())
+    assert gaps[1] / gaps[2] == pytest.approx(4, rel=0.2)
+    (_, length, angle), (ds, dl, da) = gc.q.T, gc.v.T
+    assert_allclose(gc.velocity("load")[:, 0], ds + dl * np.sin(angle) + length * np.cos(angle) * da, atol=1e-12)
+    other = kr.simulate(small(system), 2, 2 / 160, kr.GeneralizedAlpha())
+    assert_allclose(other.position("load"), gc.position("load"), atol=5e-3)
+
+
+def test_points_events_and_plain_functions():
+    """Points beside a tree; a control as a function of time; an event that ends the run with a state in natural coordinates."""
+    m = kr.Mechanism(gravity=(0, 0, -9.81))
+    m.body("arm", 1.0, (0.1, 0.1, 0.1), position=(0.5, 0, 0))
+    m.joint(kr.Revolute("ground", "arm", (0, 0, 0), (0, 1, 0), name="hinge"))
+    m.point("bob", 0.5, position=(0.5, 2, 0))
+    m.force(kr.Spring("arm", "bob", 20.0, name="spring"))
+    m.force(kr.BlackBox("wind", "bob", lambda t, q, v: -0.5 * v))
+    m.force(kr.Torque("hinge", control="u"))
+    low = kr.When("low", "arm", lambda t, arm: arm.x[2] + 0.2, stop=True)
+    system = m.system("directors")
+    bem, rem = (kr.simulate(system, 1, 0.02, method, controls={"u": lambda t: ca.sin(t)}, events=[low]) for method in (kr.BEM(), kr.REM()))
+    assert rem.status is kr.Status.EVENT
+    assert rem.events[0].t == pytest.approx(bem.events[0].t, abs=1e-4)
+    assert rem.events[0].state.q.shape == (15,)
+    n = len(rem.t) - 1
+    assert_allclose(rem.q[:n], bem.q[:n], atol=1e-9)
+
+
+def test_a_start_of_ones_own():
+    """Given, or moved onto the constraints."""
+    m = kr.Mechanism(gravity=(0, 0, -9.81))
+    m.body("arm", 1.0, (0.1, 0.1, 0.1), position=(0.5, 0, 0))
+    m.joint(kr.Revolute("ground", "arm", at_a=(0, 0, 0), at_b=(-0.5, 0, 0), axis=(0, 1, 0), name="hinge"))
+    system = m.system("directors")
+    (node,) = system.nodes
+    turn = kr.SO3.exp([0, 0.7, 0]).reshape(3, 3)
+    start = {"arm": node.place(turn, turn @ [0.5, 0, 0], np.array([0, 2.0, 0]), np.cross([0, 2.0, 0], turn @ [0.5, 0, 0]))}
+    bem, rem = (kr.simulate(system, 0.2, 0.02, method, initial=start) for method in (kr.BEM(), kr.REM()))
+    assert_allclose(rem.q, bem.q, atol=1e-11)
+    m.bodies["arm"].position[2] = 0.1
+    with pytest.raises(kr.InconsistentStart, match=r"the start violates the constraints"):
+        kr.simulate(m.system("directors"), 0.2, 0.02, kr.REM())
+    bem, rem = (kr.simulate(m.system("directors"), 0.2, 0.02, method, project=True) for method in (kr.BEM(), kr.REM()))
+    assert_allclose(rem.q, bem.q, atol=1e-9)
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match=r"REM does not fit this system: 'top' has coordinates on S3R3; it needs coordinates='directors'"):
+        kr.simulate(kr.models.heavy_top("S3R3"), 1, 0.1, kr.REM())
+    with pytest.raises(ValueError, match=r"REM does not fit this system: 'tree of link 1' has coordinates on R\(3\)"):
+        kr.simulate(manipulator("minimal"), 1, 0.1, kr.REM())
+    m = cluster()
+    m.joint(kr.Spherical("c", "d", at_a=(0, 0, 0), at_b=(0, 0, 0), name="lock"))
+    with pytest.raises(
+        ValueError, match=r"'lock' closes a loop or is a constraint that no joint coordinate describes; it needs an open tree"
+    ):
+        kr.simulate(m.system("directors"), 1, 0.1, kr.REM())
+    with pytest.raises(ValueError, match=r"REM does not fit this system: 'plane' closes a loop or is a constraint"):
+        kr.simulate(crane(), 1, 0.1, kr.REM())
+    system = crane()
+    with pytest.raises(ValueError, match=r"the formula gives coordinates of 'hook', which does not exist"):
+        system.reduced(lambda y: {"hook": y}, q=[0.0])
+    with pytest.raises(ValueError, match=r"'load' has 3 coordinates, the formula gives 1"):
+        system.reduced(lambda y: {"load": y}, q=[0.0])
+    with pytest.raises(ValueError, match=r"'top' has coordinates on S3R3; only those in vector spaces"):
+        kr.models.heavy_top("S3R3").reduced(lambda y: {"top": y}, q=[0.0])
+    sol = kr.simulate(manipulator("directors"), 0.1, 0.05, kr.REM())
+    with pytest.raises(ValueError, match="REM steps in other coordinates"):
+        sol.step_matrix()
+    with pytest.raises(ValueError, match="need every step"):
+        kr.simulate(manipulator("directors"), 0.2, 0.05, kr.REM(), every=2).lam  # noqa: B018
+
+
+def test_a_formula_that_leaves_a_constraint():
+    """A constraint that does not hold by itself stays."""
+    system = crane().reduced(lambda y: {"load": ca.vertcat(y[0], 0, y[1])}, q=[0, 4])
+    assert (system.dim, system.degrees_of_freedom) == (4, 3)
+    with pytest.raises(ValueError, match="GC does not fit this system: 'rope' is a constraint"):
+        kr.simulate(system, 1, 0.1, kr.GC())
+    sols = [kr.simulate(s, 0.5, 2**-7, kr.GeneralizedAlpha()) for s in (system, crane())]
+    assert_allclose(sols[0].position("load"), sols[1].position("load"), atol=1e-11)

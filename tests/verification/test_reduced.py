@@ -1,0 +1,69 @@
+"""The satellite of Siebert's thesis by REM and GC: the numbers of the digest (spec 001, E1 and E2, "ref") and exact balances."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import kreisel as kr
+from kreisel.models.satellite import satellite
+
+#: Kinetic energy at 5 s, with torques (E1) and with friction (E2), by the number of steps; and in the limit.
+DRIVEN = {5: 7595.488, 10: 7760.149, 20: 7829.854, 40: 7835.764, 80: 7836.156, 160: 7836.181}
+BRAKED = {5: 913.3845, 10: 849.0860, 20: 841.4299, 40: 840.3301, 80: 840.1765, 160: 840.1479}
+EXACT = 7836.182883, 840.139248
+#: Her torques have the opposite sign of ours.
+TORQUES = {"u1": -200.0, "u2": -200.0, "u3": -200.0}
+
+
+def braked(formulation):
+    return satellite(formulation, friction=100.0, omega=(0.2, 0.3, 0.4), rates=(1, 2, 3))
+
+
+def largest_momentum(sol):
+    """Of a body, about the origin: what rounding is measured by."""
+    found = []
+    for body, node in ((n.name, n) for n in sol.system.nodes):
+        e = next(e for e in sol.system.elements if e.name == f"inertia of {body}")
+        M = np.diag(e.parameters["entries"])
+        q, p = (x.reshape(len(sol.t), 4, 3) for x in (sol.configuration(body), sol.velocity(body) @ M))
+        assert node.group.dim == 12
+        found.append(np.linalg.norm(np.cross(q, p), axis=2).max())
+    return max(found)
+
+
+@pytest.mark.parametrize("steps", [5, 20, 160])
+def test_satellite_driven(steps):
+    system = satellite()
+    sol = kr.simulate(system, until=5, step=5 / steps, method=kr.REM(), controls=TORQUES)
+    assert sol.kinetic_energy[-1] == pytest.approx(DRIVEN[steps], abs=6e-4)
+    assert np.ptp(sol.balance) < 1e-11 * sol.energy.max()
+    assert np.abs(sol.angular_momentum).max() < 1e-11 * largest_momentum(sol)
+    assert np.abs(sol.momentum).max() < 1e-9
+    bem = kr.simulate(system, until=5, step=5 / steps, method=kr.BEM(), controls=TORQUES)
+    assert_allclose(sol.q, bem.q, atol=1e-10)
+    assert_allclose(sol.v, bem.v, atol=1e-10)
+
+
+@pytest.mark.parametrize("steps", [5, 20, 160])
+def test_satellite_with_friction(steps):
+    sol = kr.simulate(braked("directors"), until=5, step=5 / steps, method=kr.REM())
+    assert sol.kinetic_energy[0] == pytest.approx(2207.012809, abs=1e-6)
+    assert sol.kinetic_energy[-1] == pytest.approx(BRAKED[steps], abs=6e-5)
+    assert_allclose(sol.angular_momentum[0], (757.28951, 1116.56896, 1336.68857), atol=1e-5)
+    assert np.abs(sol.angular_momentum - sol.angular_momentum[0]).max() < 1e-11 * largest_momentum(sol)
+    assert np.ptp(sol.balance) < 1e-11 * sol.energy[0]
+    assert sol.dissipated[-1] > 1000
+
+
+def test_satellite_in_minimal_coordinates():
+    """GC converges to the same values with order 2; 9 coordinates and a quaternion's fourth; momenta are not kept."""
+    for system, controls, exact in ((satellite("minimal"), TORQUES, EXACT[0]), (braked("minimal"), {}, EXACT[1])):
+        assert (system.dim, system.n_params) == (9, 10)
+        errors, momentum = [], []
+        for n in (80, 160):
+            sol = kr.simulate(system, until=5, step=5 / n, method=kr.GC(), controls=controls)
+            errors.append(abs(sol.kinetic_energy[-1] - exact))
+            momentum.append(np.ptp(sol.angular_momentum, axis=0).max())
+        assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
+        assert errors[1] < 1e-3 * exact
+        assert momentum[1] > 1e-6
