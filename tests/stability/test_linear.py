@@ -104,6 +104,13 @@ def test_the_extended_top_stands_alone():
     np.testing.assert_allclose(axes, [[0, -1, 0], [0, 1, 0]], atol=1e-12)
 
 
+@pytest.mark.parametrize("formulation", ["SO3", "SE3", "SO3xR3"])
+def test_a_stiff_spring_leads_nowhere_else(formulation):
+    """Twisted by 45 degrees against a spring of 1e5 N m: a plain Newton step would turn the top by 23 rad."""
+    found = equilibrium(kr.models.extended_top(formulation, stiffness=1e5, damping=10.0))
+    np.testing.assert_allclose(found.solution.rotation("top")[-1], [[0, 1, 0], [-1, 0, 0], [0, 0, 1]], atol=1e-12)
+
+
 def test_an_undamped_beam_has_the_frequencies_of_its_modes():
     """Constraints on strains, a load, many nodes: the imaginary parts are the natural frequencies."""
     m = kr.Mechanism()

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from support import ALL_METHODS
 
 import kreisel as kr
-from kreisel.stability import amplification, floquet, spectral_radius
+from kreisel.stability import amplification, equilibrium, floquet, spectral_radius, step_eigenvalues
 from kreisel.studies.stability_region import amplification_matrix, in_states_of_thesis
 
 PLACES = [1e-3, 0.1, 1.0, 1.7, 10.0, 1e3, 1e6]
@@ -162,6 +162,29 @@ def test_limits_of_stability():
     assert spectral_radius(kr.RATTLie(), [1.999, 2.001]) == pytest.approx([1.0, 1.0653], abs=1e-3)
     for method in (kr.BLieDF(1), kr.BLieDF(2), kr.GeneralizedAlpha(0.0), kr.GeneralizedAlpha(0.9), kr.Midpoint()):
         assert spectral_radius(method, np.logspace(-2, 5, 60)).max() < 1 + 1e-6
+
+
+@pytest.mark.parametrize("formulation", ["SO3", "SE3", "SO3xR3"])
+@pytest.mark.parametrize(
+    "method", [kr.RATTLie(), kr.GeneralizedAlpha(0.8), kr.GeneralizedAlpha(0.8, "stabilised-2"), kr.BLieDF(2)], ids=str
+)
+def test_the_step_of_a_top_is_that_of_three_oscillators(method, formulation):
+    """About the hanging equilibrium: the amplification matrices of the motions about and across the axis, whatever the coordinates."""
+    k, d, h = 2000.0, 5.0, 0.02
+    found = step_eigenvalues(equilibrium(kr.models.extended_top(formulation, stiffness=k, damping=d)), method, h)
+    expected = []
+    for mass, stiffness in ((0.46875, k), (15.234375, 147.15), (15.234375, 147.15)):
+        omega = np.sqrt(stiffness / mass)
+        expected += list(np.linalg.eigvals(amplification(method, h * omega, d / (2 * mass * omega))))
+    expected = [z for z in expected if abs(z) > 1e-5]
+    assert len(expected) >= 6
+    large = [z for z in found if abs(z) > 1e-5]
+    for z in expected:
+        near = int(np.argmin(np.abs(np.array(large) - z)))
+        # Constraints may add copies, of the multipliers; nothing that grows.
+        assert abs(large[near] - z) < 1e-6
+    for z in large:
+        assert np.abs(np.array(expected) - z).min() < 1e-6 or abs(z) < 1 - 1e-3
 
 
 def mathieu(delta, epsilon):

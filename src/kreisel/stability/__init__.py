@@ -14,8 +14,8 @@ from kreisel.stability.geometry import dual_basis, first_fundamental, hilbert_di
 from kreisel.stability.linear import Linearisation, RootLocus, linearise, root_locus
 from kreisel.stability.lyapunov import Lyapunov
 from kreisel.stability.oscillation import amplification, spectral_radius
-from kreisel.stability.periodic import floquet
 from kreisel.stability.region import bounded, confined, first_unstable
+from kreisel.stability.steps import floquet, step_eigenvalues
 
 __all__ = [
     "Equilibrium",
@@ -36,6 +36,7 @@ __all__ = [
     "modified_energy",
     "root_locus",
     "spectral_radius",
+    "step_eigenvalues",
     "surface_gradient",
     "tangent_basis",
 ]

@@ -23,7 +23,9 @@ Array = NDArray[np.float64]
 
 #: Singular values below this part of the largest one, after scaling, are zero.
 RANK = 1e-9
-ITERATIONS = 60
+ITERATIONS = 200
+#: A body turns by less than this, in radians, at once.
+FAR = 0.5
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ def _newton(path: Path) -> Array | str:
     if len(r) > n and np.all(np.isfinite(r)) and np.all(np.isfinite(J.data)):
         # Multipliers that balance the forces as well as can be: without them there is no geometric stiffness.
         path.lam = path.lam - np.linalg.lstsq(J[:n, n:].toarray(), r[:n])[0]
+    mu, size = 0.0, np.inf
     for _ in range(ITERATIONS):
         r, J = path.equations(1.0)
         A = J.toarray()
@@ -128,10 +131,23 @@ def _newton(path: Path) -> Array | str:
         scale = np.concatenate([np.full(n, 1 / D), np.full(len(r) - n, D)])
         U, s, V = np.linalg.svd(scale[:, None] * A * scale)
         rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > 0 else 0
-        x = -scale * (V[:rank].T @ ((U[:, :rank].T @ (scale * r)) / s[:rank]))
-        turn = float(np.abs(x[path.turning]).max(initial=0.0))
-        path.move(x * min(1.0, 0.5 / turn) if turn > 0 else x)
-        if np.abs(x[:n]).max(initial=0.0) < 1e-13 * path.reach or not x.any():
+        S, lam, before = path.S.copy(), path.lam, float(np.linalg.norm(scale * r))
+        while True:
+            # Newton's step, bent and shortened towards the steepest descent while it turns a body too far, or does not make the forces
+            # smaller (Levenberg, Marquardt).
+            x = -scale * (V[:rank].T @ (s[:rank] / (s[:rank] ** 2 + mu) * (U[:, :rank].T @ (scale * r))))
+            turn = float(np.abs(x[path.turning]).max(initial=0.0))
+            new = float(np.abs(x[:n]).max(initial=0.0)) / path.reach
+            if turn < FAR:
+                path.move(x)
+                if new < 1e-8 or np.linalg.norm(scale * path.equations(1.0)[0]) < before:
+                    old, size, mu = size, new, mu / 10 if mu > 1e-12 else 0.0
+                    break
+                path.S, path.lam = S.copy(), lam
+            mu = max(4 * mu, 1e-8 * float(s[0]) ** 2)
+            if mu > 1e12 * float(s[0]) ** 2:
+                return "nothing near by makes the forces smaller"
+        if size < 1e-13 or (size < 1e-8 and size > 0.3 * old):  # the rounding floor
             left = path.equations(1.0)[0]
             if np.abs(left).max(initial=0.0) > 1e-8 * max(1.0, np.abs(A).max(initial=0.0)):
                 return "forces remain that nothing balances"

@@ -1,15 +1,42 @@
-"""Floquet multipliers: what becomes of small deviations from a periodic motion after one period."""
+"""What the steps of a method make of small deviations: from an equilibrium, and from a periodic motion after one period."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kreisel.methods import Method
 from kreisel.simulation.linearise import StepDerivative
-from kreisel.simulation.solution import Solution
-from kreisel.stability.balance import places
+from kreisel.simulation.packs import Layout
+from kreisel.simulation.prepare import prepare
+from kreisel.simulation.run import check
+from kreisel.simulation.solution import Solution, State
+from kreisel.simulation.start import start
+from kreisel.stability.balance import Equilibrium, places
 
 Complex = NDArray[np.complex128]
+
+
+def step_eigenvalues(about: Equilibrium, method: Method, step: float) -> Complex:
+    """The eigenvalues of a step of a method, linearised about an equilibrium, those of largest modulus first.
+
+    Small deviations die out if all moduli are below 1. Constraints and states that others determine give zeros.
+
+    >>> import kreisel as kr
+    >>> top = kr.stability.equilibrium(kr.models.extended_top("SE3", stiffness=1e5, damping=10.0))
+    >>> [float(abs(step_eigenvalues(top, m, 0.01)).max().round(4)) for m in (kr.GeneralizedAlpha(0.9), kr.RATTLie())]
+    [0.9967, 17.4235]
+    """
+    system = about.solution.system
+    check(system, method)
+    if not (np.isfinite(step) and step > 0):
+        raise ValueError(f"step must be positive, got {step}")
+    layout = Layout(system, method)
+    state = State(0.0, about.solution.q[-1], np.zeros(system.dim))
+    S, errors = start(prepare(system, method), [layout], [step], initial=state)
+    for error in errors.values():
+        raise error
+    return _sorted(StepDerivative(layout)(S[0, : layout.n_state], step)[0])
 
 
 def floquet(solution: Solution, tolerance: float = 1e-3) -> Complex:
@@ -36,5 +63,9 @@ def floquet(solution: Solution, tolerance: float = 1e-3) -> Complex:
     total = np.eye(derivative.local.size)
     for k, h in enumerate(np.diff(solution.t)):
         total = derivative(solution._records[k], float(h))[0] @ total
-    values = np.linalg.eigvals(total).astype(complex)
+    return _sorted(total)
+
+
+def _sorted(matrix: NDArray[np.float64]) -> Complex:
+    values = np.linalg.eigvals(matrix).astype(complex)
     return np.asarray(values[np.argsort(-np.abs(values), kind="stable")])
