@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from support import ALL_METHODS
 
 import kreisel as kr
 from kreisel.mechanics.node import Ground
@@ -229,6 +230,21 @@ def test_several_trees_points_and_black_boxes():
     system = m.system("minimal")
     assert [n.name for n in system.nodes] == ["tree of left", "tree of right", "bob"]
     assert distances(m.system, ("left", "right", "bob"), ("minimal", "SO3xR3")) < 1e-3
+
+
+def test_every_method_fits_or_refuses():
+    """On a double pendulum in minimal coordinates, whose mass depends on them: converges with its order, or says that it cannot."""
+    m = kr.Mechanism(gravity=(0, -9.81), plane=True)
+    for name, before, x in (("a", "ground", 0.0), ("b", "a", 1.0)):
+        m.body(name, 1.0, 0.1, position=(x + 0.5, 0))
+        m.joint(kr.Revolute(before, name, (x, 0, 0), (0, 0, 1), name=f"pin of {name}"))
+    system = m.system("minimal")
+    exact = kr.simulate(system, 0.5, 2**-12, kr.GC()).q[-1]
+    fitting = [method for method in ALL_METHODS if "mass matrix must be constant" not in method.refuse(system)]
+    assert {type(method).__name__ for method in fitting} == {"GeneralizedAlpha", "BLieDF", "Newmark", "GC"}
+    for method in fitting:
+        errors = [np.abs(kr.simulate(system, 0.5, h, method).q[-1] - exact).max() for h in (2**-7, 2**-8)]
+        assert np.log2(errors[0] / errors[1]) > method.order - 0.25, method
 
 
 def test_what_is_refused():
