@@ -6,10 +6,12 @@ import casadi as ca
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from support import ALL_METHODS
 
 import kreisel as kr
 from kreisel.mechanics.node import Ground
 from kreisel.mechanics.tree import DirectorTree, Tree, in_trees
+from kreisel.view.scene import scene_data
 
 AT, AXIS = (0.9, 0.1, -0.1), (0.3, 1.0, 0.2)
 JOINTS = {
@@ -229,6 +231,67 @@ def test_several_trees_points_and_black_boxes():
     system = m.system("minimal")
     assert [n.name for n in system.nodes] == ["tree of left", "tree of right", "bob"]
     assert distances(m.system, ("left", "right", "bob"), ("minimal", "SO3xR3")) < 1e-3
+
+
+def test_gears_drives_and_wheels():
+    """Constraints besides those of the tree: a gear, a prescribed motion with its torque, a wheel that rolls."""
+    m = kr.Mechanism(gravity=(0, 0, -9.81))
+    for name, x in (("a", (0.5, 0, 0)), ("b", (1.2, 0, 0.1)), ("c", (0, 1.0, 0))):
+        m.body(name, 1.0, (0.1, 0.2, 0.15), position=x)
+    m.joint(kr.Revolute("ground", "a", (0, 0, 0), (0, 1, 0), name="first"))
+    m.joint(kr.Revolute("a", "b", (1, 0, 0), (0, 1, 0), name="second"))
+    m.joint(kr.Revolute("ground", "c", (0, 1, 0), (1, 0, 0), name="axle"))
+    m.joint(kr.Gear("first", "second", ratio=-2.0, name="gear"))
+    m.joint(kr.PrescribedJoint("axle", lambda t: t**2, name="drive"))
+    assert distances(m.system, "ab", ("minimal", "SO3xR3")) < 1e-3
+    sol = kr.simulate(m.system("minimal"), 0.5, 2**-8, kr.GeneralizedAlpha())
+    assert_allclose(sol.joint("second").angle, -2 * sol.joint("first").angle, atol=1e-13)
+    assert_allclose(sol.joint("drive").reaction_moment[-1], (0.2, 0, 0), atol=1e-12)
+    lean = kr.SO3.exp([0.2, 0, 0]).reshape(3, 3)
+    spin, low = lean @ [0, 12.0, 0], -0.3 * lean[:, 2]
+    m = kr.Mechanism(gravity=(0, 0, -9.81))
+    m.body("w", 1.0, (0.01, 0.02, 0.01), (0, 0, -low[2]), lean, omega=lean.T @ spin, velocity=-np.cross(spin, low))
+    m.joint(kr.Rolling("w", radius=0.3, axis=lean[:, 1]))
+    sols = [kr.simulate(m.system(c), 0.5, 2**-7, kr.GeneralizedAlpha()) for c in ("minimal", "S3xR3")]
+    assert_allclose(sols[0].position("w"), sols[1].position("w"), atol=1e-11)
+
+
+def test_equilibrium_modes_and_scenes():
+    """A lever on a ball joint, held by springs: the same place and frequencies as in S3R3; every body is drawn."""
+    m = kr.Mechanism(gravity=(0, 0, -9.81))
+    m.body("a", 2.0, (0.3, 0.4, 0.5), position=(0.5, 0, 0))
+    m.body("b", 1.0, (0.2, 0.25, 0.3), position=(1.5, 0, 0))
+    m.joint(kr.Revolute("a", "b", (1, 0, 0), (0, 1, 0), name="hinge"))
+    m.joint(kr.Spherical("ground", "a", (0, 0, 0), name="ball"))
+    for name, body, x, at in (("s1", "a", 0.5, (0.5, 1, 0.2)), ("s2", "a", 0.5, (0.8, -1, 0.6)), ("s3", "b", 1.5, (1.7, 0.3, 0.9))):
+        point = np.array([0.2, 0.1, 0.1])
+        length = np.linalg.norm(np.array(at) - point - [x, 0, 0])  # without stress at the start
+        m.force(kr.Spring("ground", body, 2000.0, length=length, at_a=at, at_b=point, name=name))
+    m.force(kr.TorsionSpring("ground", "a", (1, 0, 0), 500.0, name="twist"))
+    found = [kr.equilibrium(m.system(c)) for c in ("minimal", "S3R3")]
+    assert found[0].success
+    assert_allclose(found[0].position("b")[-1], found[1].position("b")[-1], atol=1e-10)
+    first, second = (kr.modes(sol).frequencies for sol in found)
+    assert_allclose(first, second, rtol=1e-8)
+    sol = kr.simulate(m.system("minimal"), 0.1, 0.01, kr.GC())
+    data = scene_data(sol)
+    assert {body["name"]: body["shape"]["kind"] for body in data["bodies"]} == {"a": "box", "b": "box"}
+    assert sum(link["kind"] == "joint" for link in data["links"]) == 2
+
+
+def test_every_method_fits_or_refuses():
+    """On a double pendulum in minimal coordinates, whose mass depends on them: converges with its order, or says that it cannot."""
+    m = kr.Mechanism(gravity=(0, -9.81), plane=True)
+    for name, before, x in (("a", "ground", 0.0), ("b", "a", 1.0)):
+        m.body(name, 1.0, 0.1, position=(x + 0.5, 0))
+        m.joint(kr.Revolute(before, name, (x, 0, 0), (0, 0, 1), name=f"pin of {name}"))
+    system = m.system("minimal")
+    exact = kr.simulate(system, 0.5, 2**-12, kr.GC()).q[-1]
+    fitting = [method for method in ALL_METHODS if "mass matrix must be constant" not in method.refuse(system)]
+    assert {type(method).__name__ for method in fitting} == {"GeneralizedAlpha", "BLieDF", "Newmark", "GC"}
+    for method in fitting:
+        errors = [np.abs(kr.simulate(system, 0.5, h, method).q[-1] - exact).max() for h in (2**-7, 2**-8)]
+        assert np.log2(errors[0] / errors[1]) > method.order - 0.25, method
 
 
 def test_what_is_refused():

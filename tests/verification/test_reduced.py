@@ -56,14 +56,14 @@ def test_satellite_with_friction(steps):
 
 
 def test_satellite_in_minimal_coordinates():
-    """GC converges to the same values with order 2; 9 coordinates and a quaternion's fourth; momenta are not kept."""
+    """GC in nine coordinates (a quaternion has one number more): kinetic energies of the limit; angular momentum is lost, at order 2."""
     for system, controls, exact in ((satellite("minimal"), TORQUES, EXACT[0]), (braked("minimal"), {}, EXACT[1])):
         assert (system.dim, system.n_params) == (9, 10)
-        errors, momentum = [], []
-        for n in (80, 160):
+        errors, drift = [], []
+        for n in (40, 80):
             sol = kr.simulate(system, until=5, step=5 / n, method=kr.GC(), controls=controls)
             errors.append(abs(sol.kinetic_energy[-1] - exact))
-            momentum.append(np.ptp(sol.angular_momentum, axis=0).max())
-        assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
-        assert errors[1] < 1e-3 * exact
-        assert momentum[1] > 1e-6
+            drift.append(np.abs(sol.angular_momentum - sol.angular_momentum[0]).max())
+        assert drift[0] / drift[1] == pytest.approx(4, rel=0.05)
+        # With torques alone the midpoint rule has this energy all but exactly: what is left are the digits of the reference.
+        assert errors[1] < 1e-6 or errors[0] / errors[1] == pytest.approx(4, rel=0.05)

@@ -12,6 +12,7 @@ import numpy as np
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Columns, Elements, Method, NodeView, Stage
 from kreisel.methods.newmark import in_a_vector_space, without_constraints
+from kreisel.methods.rattlie import constant_mass
 
 Weight = float | str | Callable[[float], float]
 
@@ -121,7 +122,7 @@ class WeightedResidual(Method):
     def refuse(self, system: System) -> str:
         if system.black_boxes and len(self.points()) > 1:
             return f"'{system.black_boxes[0]}' is no formula, so it has no impulse; with a number for X it is sampled"
-        return without_constraints(system) or in_a_vector_space(system)
+        return without_constraints(system) or in_a_vector_space(system) or constant_mass(system)
 
 
 def _points(weight: Weight, what: str) -> tuple[Any, Any]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from kreisel.groups import Group, Product
 from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Elements, Method, Stage
@@ -127,6 +128,16 @@ def imbalance(system: System, load: float = 1.0, time: float = 0.0) -> Array:
     return -path.equations(load)[0][: system.dim]
 
 
+def _rotations(group: Group, at: int) -> NDArray[np.int64]:
+    """The places of rotations among the velocities of a group, which begin at ``at``."""
+    found = []
+    for g in group.factors if isinstance(group, Product) else (group,):
+        if g.n_params > g.dim:
+            found.append(at + np.arange(3))
+        at += g.dim
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
 class Path:
     """A sequence of equilibria in the making."""
 
@@ -146,8 +157,8 @@ class Path:
         self.lam = np.zeros(sum(system.rows))
         #: Unknowns that are angles; and how far positions are apart, to measure increments by.
         starts = np.cumsum([0, *(node.group.dim for node in system.nodes)])
-        turning = [a + np.arange(3) for a, node in zip(starts[:-1], system.nodes, strict=True) if node.group.n_params > node.group.dim]
-        self.turning = np.concatenate([np.zeros(0, dtype=int), *turning])
+        turning = [_rotations(node.group, a) for a, node in zip(starts[:-1], system.nodes, strict=True)]
+        self.turning = np.concatenate(turning)
         self.reach = max(1.0, float(np.abs(np.concatenate([node.q for node in system.nodes])).max()))
         self.records: list[Array] = []
         self.iterations = 0
