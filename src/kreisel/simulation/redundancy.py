@@ -40,9 +40,9 @@ class _Velocities(Method):
 class ConstraintMatrix:
     """G(q, t) = (B, A) of a system, and Phi(q, t)."""
 
-    def __init__(self, system: System) -> None:
-        self.system, self.layout = system, Layout(system, _Velocities())
-        self._assembly, self._monitors = Assembly(self.layout, ProjectVelocity()), Monitors(self.layout)
+    def __init__(self, system: System, layout: Layout | None = None) -> None:
+        self.system, self.layout = system, layout or Layout(system, _Velocities())
+        self._assembly, self.monitors = Assembly(self.layout, ProjectVelocity()), Monitors(self.layout)
         self.rows = [(k, i, "constraint") for k, n in enumerate(system.rows) for i in range(n)]
         self.rows += [(k, i, "pfaffian") for k, n in enumerate(system.pfaffian_rows) for i in range(n)]
 
@@ -77,7 +77,7 @@ class ConstraintMatrix:
         held = sum(self.system.rows)
         gap = old = np.inf
         for _ in range(30):
-            phi = self._monitors.rows("constraint", S[None])[0]
+            phi = self.monitors.rows("constraint", S[None])[0]
             gap = float(np.abs(phi).max(initial=0.0))
             if gap < 1e-15 or (gap < 1e-9 and gap > 0.3 * old):
                 break
