@@ -10,6 +10,7 @@ from kreisel.methods.index_one import Baumgarte, Projection
 from kreisel.methods.midpoint import Midpoint
 from kreisel.methods.newmark import Newmark
 from kreisel.methods.outside import Ida, SolveIvp
+from kreisel.methods.quaternion import QuaternionEM
 from kreisel.methods.rattlie import RATTLie
 from kreisel.methods.rotational import A1, A2, A3, A4
 from kreisel.methods.shake import SHAKELie
@@ -32,6 +33,7 @@ __all__ = [
     "Midpoint",
     "Newmark",
     "Projection",
+    "QuaternionEM",
     "RATTLie",
     "SHAKELie",
     "SolveIvp",
