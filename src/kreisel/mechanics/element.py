@@ -46,6 +46,8 @@ class Element:
 
     #: Whether it is an external load, which statics increases step by step.
     external = False
+    #: Whether its constraints keep coordinates what they stand for, as unit vectors, rather than tie bodies together.
+    intrinsic = False
     pairs: tuple[tuple[int, int], ...] = ()
 
     #: The name of the input ``u`` among its parameters, of an actuator; or the function of time that stands in for it.

@@ -17,6 +17,7 @@ from kreisel.mechanics.forces import Gravity, vector
 from kreisel.mechanics.joints import Joint, Spherical
 from kreisel.mechanics.natural import NaturalNode, Orthonormal
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode, ScalarNode, seen_by
+from kreisel.mechanics.quaternions import QuaternionNode, Unit
 from kreisel.mechanics.section import Section
 from kreisel.mechanics.shell import Layer, Shell
 from kreisel.mechanics.structure import Structure
@@ -29,10 +30,11 @@ Array = NDArray[np.float64]
 COORDINATES: dict[str, Group] = {"SO3xR3": SO3 * R(3), "S3xR3": S3 * R(3), "SE3": SE3, "S3R3": S3R3, "UDQ": UDQ}
 #: Coordinates of bodies that turn about a fixed point.
 PIVOT_COORDINATES: dict[str, Group] = {"SO3": SO3, "S3": S3}
-#: Natural coordinates.
+#: Natural coordinates, and quaternions with a constraint.
 NATURAL_COORDINATES = ("directors",)
 #: Joint coordinates of trees.
 MINIMAL_COORDINATES = ("minimal",)
+QUATERNIONS = "quaternions"
 
 
 class Body:
@@ -231,8 +233,10 @@ class Mechanism:
 
     def system(self, coordinates: str = "S3R3") -> System:
         """The mechanism in the given coordinates: "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ"; "directors", the natural coordinates (twelve
-        numbers per body, in the plane six); "minimal", the coordinates of the joints of open trees (see :class:`Tree`; a joint that closes
-        a loop stays a constraint); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then disappears)."""
+        numbers per body, in the plane six); "quaternions", in R^4 with a constraint, and position (without, if a ball joint holds the body
+        to the ground; the joint then disappears); "minimal", the coordinates of the joints of open trees (see :class:`Tree`; a joint that
+        closes a loop stays a constraint); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then
+        disappears)."""
         elements = list(self.elements)
         for e in sorted(elements, key=lambda e: not isinstance(e, Joint)):  # joints first: others refer to them
             e.settle(self)
@@ -249,12 +253,19 @@ class Mechanism:
             elif coordinates in NATURAL_COORDINATES:
                 node = NaturalNode(body.name, self.plane)
                 elements.append(Orthonormal(body.name, self.plane))
+            elif coordinates == QUATERNIONS:
+                node = QuaternionNode(body.name)
+                if self._held(body) is not None:
+                    pivot = self._pivot(body)
+                    elements.remove(pivot)
+                    node = QuaternionNode(body.name, pivot.parameters["at_a"], -pivot.parameters["at_b"])
+                elements.append(Unit(body.name))
             else:
-                known = ", ".join([*COORDINATES, *PIVOT_COORDINATES, *NATURAL_COORDINATES, *MINIMAL_COORDINATES])
+                known = ", ".join([*COORDINATES, *PIVOT_COORDINATES, *NATURAL_COORDINATES, QUATERNIONS, *MINIMAL_COORDINATES])
                 raise ValueError(f"coordinates must be one of {known}, got '{coordinates}'")
             node.q, node.v = node.place(body.rotation, body.position, body.omega, body.velocity)
             nodes.append(node)
-            elements.append(Inertia(f"inertia of {body.name}", body.name, node.mass_matrix(body.mass, body.inertia)))
+            elements.append(node.inertia(body.mass, body.inertia))
         if coordinates in MINIMAL_COORDINATES:
             nodes, elements = in_trees(nodes, elements, self.plane)
         everything = {body.name: n for n in [*nodes, *self.nodes] for body in n.bodies}
@@ -274,10 +285,14 @@ class Mechanism:
             elements = [_in_plane(e, everything) for e in elements]
         return System.of(list(dict.fromkeys(everything.values())), elements, realised)
 
+    def _held(self, body: Body) -> Spherical | None:
+        """The ball joint that holds a body to the ground, if there is one."""
+        return next((e for e in self.elements if isinstance(e, Spherical) and e.bodies == (Ground.name, body.name)), None)
+
     def _pivot(self, body: Body) -> Spherical:
-        for e in self.elements:
-            if isinstance(e, Spherical) and e.bodies == (Ground.name, body.name):
-                return e
+        pivot = self._held(body)
+        if pivot is not None:
+            return pivot
         raise ValueError(f"body '{body.name}' is not held by a ball joint to the ground, so its rotation alone does not describe it")
 
     def _new(self, name: str) -> None:

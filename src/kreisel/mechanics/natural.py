@@ -189,6 +189,8 @@ class NaturalNode(Node):
 class Orthonormal(Element):
     """The directors of a body stay orthonormal: (d_i . d_i - 1)/2 and d_i . d_j (Siebert, (4.2), (6.5))."""
 
+    intrinsic = True
+
     def __init__(self, body: str, plane: bool = False) -> None:
         super().__init__(f"directors of {body}", body)
         self.n = 2 if plane else 3

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import S3, SE3, SO3, Group, R, convert, convert_velocity
 from kreisel.groups.rigid import RigidMotions
-from kreisel.mechanics.element import Element
+from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.frame import End, Frame, Relative
 from kreisel.symbolic.vectors import skew
 
@@ -60,6 +60,10 @@ class Node:
 
     def mass_matrix(self, mass: float, inertia: Array) -> Array:
         raise TypeError(f"'{self.name}' is no body")
+
+    def inertia(self, mass: float, inertia: Array) -> Element:
+        """The inertia of a body: here, the constant matrix."""
+        return Inertia(f"inertia of {self.name}", self.name, self.mass_matrix(mass, inertia))
 
     def place(self, rotation: Array, position: Array, omega: Array, velocity: Array) -> tuple[Array, Array]:
         raise TypeError(f"'{self.name}' is no body")

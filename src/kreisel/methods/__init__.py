@@ -11,6 +11,7 @@ from kreisel.methods.index_one import Baumgarte, Projection
 from kreisel.methods.midpoint import Midpoint
 from kreisel.methods.newmark import Newmark
 from kreisel.methods.outside import Ida, SolveIvp
+from kreisel.methods.quaternion import QuaternionEM
 from kreisel.methods.rattlie import RATTLie
 from kreisel.methods.rem import REM
 from kreisel.methods.rotational import A1, A2, A3, A4
@@ -36,6 +37,7 @@ __all__ = [
     "Midpoint",
     "Newmark",
     "Projection",
+    "QuaternionEM",
     "RATTLie",
     "SHAKELie",
     "SolveIvp",

@@ -2,6 +2,7 @@
 
 from kreisel.simulation.eigenmodes import Modes, modes
 from kreisel.simulation.newton import Newton
+from kreisel.simulation.prescribed import UnassembledError, assemble, inverse_dynamics, kinematics
 from kreisel.simulation.run import When, random_steps, simulate
 from kreisel.simulation.solution import Solution, State
 from kreisel.simulation.statics import equilibrium, equilibrium_path, imbalance
@@ -16,10 +17,14 @@ __all__ = [
     "State",
     "Statistics",
     "Status",
+    "UnassembledError",
     "When",
+    "assemble",
     "equilibrium",
     "equilibrium_path",
     "imbalance",
+    "inverse_dynamics",
+    "kinematics",
     "load",
     "modes",
     "random_steps",

@@ -93,6 +93,16 @@ class JointMotion:
         return self._reaction[:, 3:]
 
     @property
+    def drive(self) -> Array:
+        """Of a prescribed motion: the torque (force) that it takes, along the joint coordinate, (n,)."""
+        if not isinstance(self.element, PrescribedJoint):
+            raise AttributeError(f"'{self.element.name}' is no prescribed motion; what drives a joint is an element of its own")
+        rows = self.solution.system.rows
+        at = sum(rows[: self.solution.system.elements.index(self.element)])
+        # Its row grows with the coordinate at the rate one.
+        return -self.solution.multipliers(self.kind)[:, at]
+
+    @property
     def _reaction(self) -> Array:
         """From the principle of virtual power: -lam . D Phi in a virtual motion u + w x (r - point) of the second body."""
         e, joint = self.element, self._joint

@@ -40,9 +40,9 @@ class _Velocities(Method):
 class ConstraintMatrix:
     """G(q, t) = (B, A) of a system, and Phi(q, t)."""
 
-    def __init__(self, system: System) -> None:
-        self.system, self.layout = system, Layout(system, _Velocities())
-        self._assembly, self._monitors = Assembly(self.layout, ProjectVelocity()), Monitors(self.layout)
+    def __init__(self, system: System, layout: Layout | None = None) -> None:
+        self.system, self.layout = system, layout or Layout(system, _Velocities())
+        self._assembly, self.monitors = Assembly(self.layout, ProjectVelocity()), Monitors(self.layout)
         self.rows = [(k, i, "constraint") for k, n in enumerate(system.rows) for i in range(n)]
         self.rows += [(k, i, "pfaffian") for k, n in enumerate(system.pfaffian_rows) for i in range(n)]
 
@@ -77,7 +77,7 @@ class ConstraintMatrix:
         held = sum(self.system.rows)
         best, least, old = S, np.inf, np.inf
         for _ in range(100):
-            phi = self._monitors.rows("constraint", S[None])[0]
+            phi = self.monitors.rows("constraint", S[None])[0]
             gap = float(np.abs(phi).max(initial=0.0))
             if gap < least:
                 best, least = S, gap
@@ -191,7 +191,7 @@ def unassembled(system: System, q: Array) -> str:
     S, gap = matrix.assembled(matrix.state(q))
     if gap <= 1e-8 * max(1e-12, float(np.abs(q).max())):
         return ""
-    k = matrix.rows[int(np.argmax(np.abs(matrix._monitors.rows("constraint", S[None])[0])))][0]
+    k = matrix.rows[int(np.argmax(np.abs(matrix.monitors.rows("constraint", S[None])[0])))][0]
     return f"the constraints cannot all be met near the start: '{system.elements[k].name}' is left with a gap of {gap:.3g}"
 
 

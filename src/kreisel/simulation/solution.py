@@ -14,6 +14,7 @@ from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.carrier import Carrier
 from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.node import Node, PivotNode, PointNode, RigidNode
+from kreisel.mechanics.quaternions import QuaternionNode
 from kreisel.mechanics.shell import Shell
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
@@ -155,7 +156,7 @@ class Solution:
             return np.asarray(SO3.matrix(convert(q, node.group, SO3)))
         if isinstance(node, RigidNode):
             return np.asarray(convert(q, node.group, SO3 * R(3))[:, :9].reshape(-1, 3, 3))
-        if isinstance(node, NaturalNode):
+        if isinstance(node, NaturalNode | QuaternionNode):
             return node.pose(q)[0]
         raise TypeError(f"'{name}' has no rotation")
 
@@ -170,7 +171,7 @@ class Solution:
             return np.asarray(convert(q, node.group, SO3 * R(3))[:, 9:])
         if isinstance(node, PivotNode):
             return np.asarray(node.pivot + self.rotation(name) @ node.arm)
-        if isinstance(node, NaturalNode):
+        if isinstance(node, NaturalNode | QuaternionNode):
             return node.pose(q)[1]
         if isinstance(node, PointNode):
             return q
@@ -185,7 +186,7 @@ class Solution:
         if frame not in ("body", "space"):
             raise ValueError(f"frame must be 'own', 'body' or 'space', got {frame!r}")
         A = self.rotation(name)
-        if isinstance(node, NaturalNode):
+        if isinstance(node, NaturalNode | QuaternionNode):
             direct = node.twist(self.configuration(name), v)
             direct[:, :3] = np.einsum("nji,nj->ni", A, direct[:, :3])
         elif isinstance(node, PivotNode):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.node import PivotNode, PointNode, RigidNode
+from kreisel.mechanics.quaternions import QuaternionNode
 
 if TYPE_CHECKING:
     import xarray
@@ -33,9 +34,9 @@ def to_xarray(solution: Solution) -> xarray.Dataset:
     if s.mu.shape[1]:
         data["mu"] = (("time", "nonholonomic_multiplier"), s.mu, {"long_name": "multipliers of nonholonomic constraints"})
     for node in s.system.bodies:
-        if isinstance(node, (RigidNode, PivotNode, NaturalNode, PointNode)):
+        if isinstance(node, (RigidNode, PivotNode, NaturalNode, QuaternionNode, PointNode)):
             data[f"position_{node.name}"] = (("time", "axis"), s.position(node.name), {"units": "m", "long_name": "in space axes"})
-        if isinstance(node, (RigidNode, PivotNode, NaturalNode)):
+        if isinstance(node, (RigidNode, PivotNode, NaturalNode, QuaternionNode)):
             data[f"rotation_{node.name}"] = (
                 ("time", "space_axis", "body_axis"),
                 s.rotation(node.name),
