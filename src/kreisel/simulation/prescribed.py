@@ -155,7 +155,7 @@ def _agreement(e: Element) -> Any:
     if isinstance(e, PrescribedJoint) and e.freedom.turns:
 
         def along(p: Any, t: ca.SX, a: Any, b: Any) -> ca.SX:
-            c, s = e.freedom.cosine_and_sine(*e.frames(p, a, b))  # type: ignore[attr-defined]
+            c, s = ca.vertsplit(e.freedom.measures(*e.frames(p, a, b)))
             by = ca.SX(e.function(t))
             return c * ca.cos(by) + s * ca.sin(by)
 
