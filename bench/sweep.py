@@ -15,7 +15,7 @@ from kreisel.studies.stability_region import region
 DAMPING = np.linspace(0, 500, 16)
 STIFFNESS = np.linspace(1e4, 1e5, 17)
 STEPS = np.round(0.01 + 0.0025 * np.arange(37), 10)
-ROUNDS = 7
+ROUNDS = 4
 
 
 def run(**options):

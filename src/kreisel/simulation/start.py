@@ -32,6 +32,9 @@ def start(
     S = np.zeros((len(layouts), prepared.size))
     errors: Errors = {}
     for i, layout in enumerate(layouts):
+        if i and layout is layouts[i - 1]:
+            S[i] = S[i - 1]
+            continue
         S[i, : layout.size] = layout.start()
         _place_initial(layout, S[i], initial)
     S[:, 0] = 1.0
