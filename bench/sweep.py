@@ -1,7 +1,7 @@
 """How many trajectories per second: a stability region of the extended top over (damping, stiffness, step), in one and two threads, and on
 a local Dask cluster of two processes, whose results must be equal bit for bit.
 
-Run: python bench/sweep.py [--dask]
+Run: python bench/sweep.py [--dask] [SO3 | SE3 | SO3xR3]
 """
 
 import sys
@@ -15,14 +15,15 @@ from kreisel.studies.stability_region import region
 DAMPING = np.linspace(0, 500, 16)
 STIFFNESS = np.linspace(1e4, 1e5, 17)
 STEPS = np.round(0.01 + 0.0025 * np.arange(37), 10)
-ROUNDS = 7
+ROUNDS = 5
+FORMULATION = next((word for word in sys.argv[1:] if not word.startswith("-")), "SO3")
 
 
 def run(**options):
     newton = newton_of_thesis(1e-8, 1e-6, 20, "extrapolated")
     common = {"alpha": np.pi / 20, "gamma": GAMMA, "inertia": "corrected", "t_end": 5.0, "rho_inf": 0.9, "newton": newton}
     begun, cpu = time.perf_counter(), time.process_time()
-    data = region(options.pop("formulation", "SO3"), DAMPING, STIFFNESS, STEPS, **common, **options)
+    data = region(FORMULATION, DAMPING, STIFFNESS, STEPS, **common, **options)
     return data, time.perf_counter() - begun, time.process_time() - cpu
 
 
@@ -44,7 +45,7 @@ def main() -> None:
             print(f"  {workers} thread{'s' * (workers > 1)}: {seconds[workers]:6.2f} s, processor {cpu:6.2f} s", flush=True)
         ratios.append(seconds[1] / seconds[2])
     points, steps = first["status"].size, int(first["steps"].sum())
-    print(f"Stability region of the extended top on SO(3): {points:,} trajectories, {steps:,} steps; best of {ROUNDS}")
+    print(f"Stability region of the extended top, {FORMULATION}: {points:,} trajectories, {steps:,} steps; best of {ROUNDS}")
     for workers, t in best.items():
         print(f"  {workers} thread{'s' * (workers > 1)}: {t:6.2f} s, {points / t:8,.0f} trajectories/s, {steps / t:10,.0f} steps/s")
     print(f"  scaling {best[1] / best[2]:.2f} (best times), {max(ratios):.2f} (best pair)")

@@ -79,10 +79,10 @@ def simulate_each(
         grids: dict[tuple[float, float], tuple[Array, Array]] = {}
         for i, (system, t_end, h) in enumerate(zip(systems, until, step, strict=True)):
             try:
-                if not together(system, method, newton):
-                    out[i] = figures(simulate(system, t_end, h, method, newton=newton))
-                    continue
                 if id(system) not in made:
+                    if not together(system, method, newton):
+                        out[i] = figures(simulate(system, t_end, h, method, newton=newton))
+                        continue
                     check(system, method)
                     prepared = prepare(system, method, newton.start)
                     made[id(system)] = prepared, Layout(system, method)
@@ -121,8 +121,7 @@ def _run(prepared: Prepared, runs: list[tuple[Layout, Array, Array]], newton: Ne
     ends = np.cumsum(lengths)
     begins = ends - lengths
     rows = np.repeat(firsts - stride * begins, lengths) + stride * np.arange(ends[-1])
-    numbers = np.repeat(np.stack([layouts[i].parameter_values for i in good]), lengths, axis=0)
-    seen = np.concatenate([records[rows], numbers], axis=1)
+    seen = records if len(rows) == len(records) else records[rows]
     E = prepared.monitors.total("kinetic", seen)[:, 0] + prepared.monitors.total("potential", seen)[:, 0]
     rise = np.append(np.diff(E), -np.inf)
     rise[ends - 1] = -np.inf
@@ -149,7 +148,8 @@ def _run(prepared: Prepared, runs: list[tuple[Layout, Array, Array]], newton: Ne
 
 def _steps(prepared: Prepared, S: Array, hs: list[Array], ts: list[Array], newton: Newton) -> tuple[Array, Any, Any, Any]:
     """All steps of some runs. -> states at all times, of all runs one after the other; steps done, codes of the driver, counts."""
-    n, count = prepared.layout.n_state, len(S)
+    # The parameters are recorded, too: energies depend on them.
+    n, count = prepared.layout.size, len(S)
     S[:, 2] = 0
     stats, codes = np.zeros((count, 8), dtype=np.int64), np.zeros(count, dtype=np.int64)
     lengths = np.array([len(h) for h in hs])

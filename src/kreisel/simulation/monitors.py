@@ -17,7 +17,7 @@ from kreisel.symbolic import ArrayFunction
 Array = NDArray[np.float64]
 
 
-class _Nothing(Stage):
+class Nothing(Stage):
     """A stage without equations: only the symbols are wanted."""
 
     unknowns = ()
@@ -36,7 +36,7 @@ class Monitors:
     @cached_property
     def _views(self) -> list[PackView]:
         system = self.layout.system
-        stage = _Nothing()
+        stage = Nothing()
         return [PackView(self.layout, stage, Unknowns(system, stage), pack) for pack in packs_of(system, system.dim)]
 
     def total(self, name: str, S: Array) -> Array:

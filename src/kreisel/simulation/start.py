@@ -39,6 +39,9 @@ def start(
     S = np.zeros((len(layouts), prepared.size))
     errors: Errors = {}
     for i, layout in enumerate(layouts):
+        if i and layout is layouts[i - 1]:
+            S[i] = S[i - 1]
+            continue
         S[i, : layout.size] = layout.start()
         place_initial(layout, S[i], initial)
         if inputs is not None:

@@ -21,7 +21,8 @@ from scipy.linalg import null_space
 
 from kreisel.engine import driver
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Accelerations, ProjectPosition, ProjectVelocity, Stage
+from kreisel.methods.base import Accelerations, ProjectPosition, ProjectVelocity
+from kreisel.simulation.monitors import Nothing
 from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import Layout, PackView, Unknowns
 from kreisel.simulation.program import Program
@@ -30,15 +31,6 @@ from kreisel.stability.geometry import hilbert_distance
 from kreisel.stability.linear import Moment
 
 Array = NDArray[np.float64]
-
-
-class _Nothing(Stage):
-    """Only the symbols are wanted."""
-
-    unknowns = ()
-
-    def residual(self, e: Any) -> dict[str, Any]:
-        return {}
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class Lyapunov:
         if system.black_boxes:
             raise ValueError(f"'{system.black_boxes[0]}' is a plain function: it has no derivative; write it as a formula")
         self.system, self.layout = system, Layout(system, Moment())
-        stage = _Nothing()
+        stage = Nothing()
         view = PackView(self.layout, stage, Unknowns(system, stage), [list(range(len(system.elements)))])
         e = view.elements
         own = {n.node.name: n for n in e.nodes}

@@ -95,10 +95,11 @@ def evaluate(job: Job, points: list[Point]) -> list[dict[str, Any]]:
     together: dict[Method, list[tuple[int, System, float, float]]] = {}
     with SYMBOLS:
         systems: dict[Any, System] = {}
+        own = job._own
         for i, point in enumerate(points):
             try:
                 method = job.method_at(point)
-                key = tuple([repr(v) for k, v in point.items() if k not in ("step", "until", "method")])
+                key = tuple([repr(v) for k, v in point.items() if k in own])
                 if key not in systems:
                     systems[key] = job.system_at(point)
                 run = systems[key], _number("until", point, job.until), _number("step", point, job.step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 #: A worker gets points for about so long at a time, and at most so many.
 PORTION_SECONDS, PORTION_POINTS = 0.2, 512
+SWITCH_SECONDS = 2e-4
 
 
 def sweep(
@@ -105,13 +107,16 @@ def _answers(job: Job, design: Design, left: list[int], executor: Any, workers: 
         # A Dask client can be seen as an executor like those of the standard library.
         pool = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
         count = workers or (len(executor.nthreads()) if hasattr(executor, "nthreads") else int(getattr(pool, "_max_workers", 2)))
+    # A thread that comes back from compiled code waits so long for the interpreter, at most.
+    patience = sys.getswitchinterval()
+    sys.setswitchinterval(min(patience, SWITCH_SECONDS))
     running: dict[Future[Any], list[int]] = {}
     size, at = 1, 0
     try:
         while at < len(left) or running:
             while at < len(left) and len(running) < 2 * count:
                 # The last portions are smaller, so that all workers end together.
-                some = left[at : at + max(1, min(size, -(-(len(left) - at) // (2 * count))))]
+                some = left[at : at + max(1, size // 16, min(size, (len(left) - at) // (2 * count)))]
                 at += len(some)
                 running[pool.submit(_timed, job, [design[i] for i in some])] = some
             ready, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -126,9 +131,10 @@ def _answers(job: Job, design: Design, left: list[int], executor: Any, workers: 
                         raise _WorkerDied(str(error)) from error
                     raise
                 wanted = PORTION_SECONDS / max(seconds / len(some), 1e-9)
-                size = int(min(max(wanted, 1), 4 * size, PORTION_POINTS))
+                size = int(min(max(wanted, 1), 8 * size, PORTION_POINTS))
                 yield list(zip(some, found, strict=True))
     finally:
+        sys.setswitchinterval(patience)
         for future in running:
             future.cancel()
         if executor is None:
