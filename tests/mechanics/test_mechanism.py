@@ -146,7 +146,7 @@ def with_joint(joint):
         (lambda: mechanism().point("p", 0), "point 'p': the mass must be positive"),
         (lambda: mechanism().scalar("s", -1), "scalar 's': the mass must be positive"),
         (lambda: kr.Mechanism(gravity=9.81), "gravity must be three finite numbers"),
-        (lambda: mechanism().system("Euler"), "coordinates must be one of SO3xR3, S3xR3, SE3, S3R3, UDQ, SO3, S3, directors, quaternions, got 'Euler'"),
+        (lambda: mechanism().system("Euler"), "coordinates must be one of SO3xR3, .*, directors, quaternions, got 'Euler'"),
         (lambda: mechanism().system("SO3"), "body 'arm' is not held by a ball joint to the ground"),
         (lambda: with_joint(kr.Spherical("ground", "leg")).system(), r"refers to 'leg', which does not exist; there are \['arm'\]"),
         (lambda: with_joint(kr.Constraint("arm", "arm", lambda t, a: a.x[0])).system(), "two things are called 'arm'"),
