@@ -2,6 +2,7 @@
 
 from kreisel.models.beams import bend, flying_spaghetti, roll_up
 from kreisel.models.disk import rolling_disk
+from kreisel.models.mueller import natural_body, natural_brick, point_four_bar
 from kreisel.models.oscillator import oscillator
 from kreisel.models.rotations import intermediate_axis, symmetric_top
 from kreisel.models.shells import flying_plate, strip
@@ -14,7 +15,10 @@ __all__ = [
     "flying_spaghetti",
     "heavy_top",
     "intermediate_axis",
+    "natural_body",
+    "natural_brick",
     "oscillator",
+    "point_four_bar",
     "roll_up",
     "rolling_disk",
     "strip",
