@@ -4,6 +4,7 @@ from kreisel.models.beams import bend, flying_spaghetti, roll_up
 from kreisel.models.benchmark import bricard, governor, n_four_bar, squeezer
 from kreisel.models.disk import rolling_disk
 from kreisel.models.mechanisms import brick_pendulum, chain, double_pendulum, four_bar, pendulum, slider_crank
+from kreisel.models.mueller import natural_body, natural_brick, point_four_bar
 from kreisel.models.oscillator import oscillator
 from kreisel.models.rotations import intermediate_axis, symmetric_top
 from kreisel.models.satellite import satellite
@@ -25,8 +26,11 @@ __all__ = [
     "heavy_top",
     "intermediate_axis",
     "n_four_bar",
+    "natural_body",
+    "natural_brick",
     "oscillator",
     "pendulum",
+    "point_four_bar",
     "roll_up",
     "rolling_disk",
     "satellite",

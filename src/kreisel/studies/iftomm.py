@@ -150,15 +150,3 @@ def governor(*, step: float = 0.001, t_end: float = 10.0, **parameters: Any) -> 
         "balance_drift": float(np.abs(solution.balance - solution.balance[0]).max()),
     }
     return _result(numbers, solution, {"s": s}, "height of the slider in m")
-
-
-@study("mueller/brick-pendulum", source="Müller, digest E5", further=further("brick_pendulum"))
-def brick_pendulum(*, steps: int = 200, period: float = 1.145955050, method: str = "Composition(RATTLie, 6)", **parameters: Any) -> Result:
-    """A brick on a hinge in natural coordinates: after the period of the closed form it is back.
-
-    ``gap``: of the angle after the given time.
-    """
-    solution = _run("brick_pendulum", parameters, period, period / steps, method)
-    hinge = solution.joint("hinge")
-    numbers = {"gap": float(hinge.angle[-1]), "rate_end": float(hinge.rate[-1]), "energy_drift": _energy_drift(solution)}
-    return _result(numbers, solution, {"angle": hinge.angle}, "angle in rad")
