@@ -44,6 +44,7 @@ bench: $(READY_BENCH)
 	$(BIN)/python bench/top.py
 	$(BIN)/python bench/beam.py
 	$(BIN)/python bench/rotations_dynamics.py
+	$(BIN)/python bench/sweep.py
 	$(BIN)/python bench/groups.py
 	$(BIN)/python bench/linear.py
 
