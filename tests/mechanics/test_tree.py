@@ -327,3 +327,47 @@ def test_what_is_refused():
     tilted.joint(kr.Prismatic("ground", "p", (0, 0, 0), (1, 0, 1), name="ramp"))
     with pytest.raises(ValueError, match="slider 'ramp' cannot hold in the plane"):
         tilted.system("minimal")
+
+
+def every_joint(coordinates):
+    """Seven bodies and every kind of joint, some named from the far end, with friction, actuators and springs."""
+    m = kr.Mechanism(gravity=(0, 0, -9.81))
+    places = {
+        "a": (0.5, 0, 0),
+        "b": (1.2, 0.1, 0),
+        "c": (1.5, 0.5, 0),
+        "d": (1.5, 0.9, 0),
+        "e": (0, 0, 1),
+        "f": (0.7, 0, 1),
+        "g": (1.2, 0.1, 0.3),
+    }
+    for k, (name, x) in enumerate(places.items()):
+        m.body(name, 2 / (1 + k), (0.1, 0.12 + 0.02 * k, 0.15), position=x)
+    m.joint(kr.Revolute("ground", "a", (0, 0, 0), (0, 1, 0.2), friction=0.1, name="hinge"))
+    m.joint(kr.Spherical("b", "a", (1, 0, 0), name="ball"))
+    m.joint(kr.Universal("b", "c", (1.4, 0.2, 0), (0, 0, 1), (1, 0, 0), name="cross"))
+    m.joint(kr.Cylindrical("c", "d", (1.5, 0.5, 0), (0, 1, 0), friction=(0.3, 0.2), name="sleeve"))
+    m.joint(kr.Prismatic("e", "a", (0, 0, 1), (1, 0, 1), name="slider"))
+    m.joint(kr.Planar("a", "f", (0.7, 0, 1), (1, 0, 1), name="table"))
+    m.joint(kr.Fixed("g", "b", name="weld"))
+    m.force(kr.Spring("e", "a", 100.0, at_b=(-0.5, 0, 1), name="first spring"))
+    m.force(kr.Spring("f", "a", 100.0, at_b=(0.2, 0, 1), name="second spring"))
+    m.force(kr.Torque("hinge", history=lambda t: 5 * ca.cos(t)))
+    m.force(kr.Thrust("sleeve", coordinate="stroke", history=lambda t: 2.0))
+    return m.system(coordinates)
+
+
+@pytest.mark.slow
+def test_a_tree_of_every_joint():
+    """Minimal, S3R3 and directors: the same motion to the order of each method; and REM as BEM."""
+    assert every_joint("minimal").dim == 12
+    for coordinates in (("minimal", "S3R3"), ("minimal", "directors")):
+        assert distances(every_joint, "abcdefg", coordinates) < 1e-3
+    bem, rem = (kr.simulate(every_joint("directors"), 0.5, 2**-5, method) for method in (kr.BEM(), kr.REM()))
+    assert_allclose(rem.q, bem.q, atol=1e-10)
+    fine = kr.simulate(every_joint("minimal"), 0.5, 2**-9, kr.GC())
+    gaps = []
+    for h in (2**-6, 2**-7):
+        rem = kr.simulate(every_joint("directors"), 0.5, h, kr.REM())
+        gaps.append(max(np.abs(rem.position(b)[-1] - fine.position(b)[-1]).max() for b in "abcdefg"))
+    assert gaps[0] / gaps[1] == pytest.approx(4, rel=0.25)

@@ -190,13 +190,19 @@ class Elements:
             out[i] += _inertia(self.nodes[i].group, M, q[i], v[i], a[i])
         u, w = ([ca.SX.sym(name, n.group.dim) for n in self.nodes] for name in ("u", "w"))
         power = ca.SX(0)
-        for (node, moving, mass), (_, virtual, _) in zip(self.carried_masses(q, w), self.carried_masses(q, u), strict=True):
-            rate = ca.SX.zeros(moving.v.numel())
-            for n, q_i, w_i, a_i in zip(self.nodes, q, w, a, strict=True):
-                rate += ca.jtimes(moving.v, q_i, n.group.rate(q_i, w_i)) + ca.jtimes(moving.v, w_i, a_i)
-            symbols = [node.group.symbol("q"), ca.SX.sym("v", rate.numel()), ca.SX.sym("a", rate.numel())]
+        carried = list(zip(self.carried_masses(q, w), self.carried_masses(q, u), strict=True))
+        # All accelerations at once: bodies of a tree share most of their formulas.
+        moving = ca.vertcat(ca.SX(0, 1), *(frame.v for (_, frame, _), _ in carried))
+        rates = ca.SX.zeros(moving.numel())
+        for n, q_i, w_i, a_i in zip(self.nodes, q, w, a, strict=True):
+            rates += ca.jtimes(moving, q_i, n.group.rate(q_i, w_i)) + ca.jtimes(moving, w_i, a_i)
+        at = 0
+        for (node, frame, mass), (_, virtual, _) in carried:
+            rate = rates[at : at + node.group.dim]
+            at += node.group.dim
+            symbols = [node.group.symbol("q"), ca.SX.sym("v", node.group.dim), ca.SX.sym("a", node.group.dim)]
             own = _inertia(node.group, mass(symbols[0]), *symbols)
-            (own,) = ca.substitute([own], symbols, [ca.densify(y) for y in (moving.q, moving.v, rate)])
+            (own,) = ca.substitute([own], symbols, [ca.densify(y) for y in (frame.q, frame.v, rate)])
             power += ca.dot(virtual.v, own)
         if not power.is_zero():
             for i, p in enumerate(ca.substitute([ca.gradient(power, u_i) for u_i in u], w, v)):
@@ -206,25 +212,31 @@ class Elements:
     def force(self, t: ca.SX, q: Columns, v: Columns, loads: ca.SX | float = 1.0, potentials: bool = True) -> Columns:
         """The generalised forces: of potentials (or not), loads, friction. ``loads``: a factor of the external ones."""
         out = self._zeros()
+        u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
+        # Elements on the same nodes are differentiated together.
+        energies: dict[tuple[int, ...], ca.SX] = {}
+        powers: dict[tuple[int, ...], ca.SX] = {}
         for m in self.members:
-            factor = loads if m.element.external else 1.0
+            factor, places = loads if m.element.external else 1.0, tuple(self._places(m))
             if potentials and m.element.potential is not None:
                 V = factor * ca.SX(m.element.potential(m.parameters, t, *self._frames(m, q, v)))
-                for i in self._places(m):
-                    out[i] -= ca.densify(self._along(V, q, i)).T
+                energies[places] = energies.get(places, 0) + V
             if m.element.power is not None:
-                u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
                 P = factor * ca.SX(m.element.power(m.parameters, t, self._frames(m, q, v), self._frames(m, q, u)))
-                for i in self._places(m):
-                    out[i] += ca.gradient(P, u[i])
+                powers[places] = powers.get(places, 0) + P
             if m.element.routine is not None:
                 (i,) = self._places(m)
                 (frame,) = self._frames(m, q, v)
                 F = ca.SX.sym("F", frame.v.numel())
                 self.probes.append(Probe(F, m, ca.vertcat(t, frame.q, frame.v)))
-                u = [ca.SX.sym("u", n.group.dim) for n in self.nodes]
                 (virtual,) = self._frames(m, q, u)
                 out[i] += ca.gradient(ca.dot(F, virtual.v), u[i])
+        for places, V in energies.items():
+            for i in places:
+                out[i] -= ca.densify(self._along(V, q, i)).T
+        for places, P in powers.items():
+            for i in places:
+                out[i] += ca.gradient(P, u[i])
         return out
 
     def energy(self, t: ca.SX, q: Columns, v: Columns) -> ca.SX:

@@ -38,6 +38,14 @@ class GC(Method):
 
     For systems without constraints: ``coordinates="minimal"`` of an open tree. Source: Siebert, (3.40)-(3.42), "GC"; on R(n) the same, with
     quaternions for her Euler angles.
+
+    >>> import kreisel as kr
+    >>> m = kr.Mechanism(gravity=(0, -9.81), plane=True)
+    >>> rod = m.body("rod", mass=1.0, inertia=1 / 12, position=(0.5, 0))
+    >>> m.joint(kr.Revolute("ground", rod, at=(0, 0, 0), axis=(0, 0, 1), name="pin"))
+    >>> sol = kr.simulate(m.system("minimal"), until=1, step=0.01, method=kr.GC())
+    >>> sol.q.shape, bool(abs(sol.energy).max() < 1e-3)
+    ((101, 1), True)
     """
 
     symmetric: ClassVar[bool] = True

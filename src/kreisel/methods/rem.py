@@ -85,6 +85,14 @@ class REM(Method):
     they do not act on all joints. The velocities are eliminated ((3.33): what remains is (3.34)); a solution shows natural coordinates
     and velocities, energies and momenta as BEM does, and ``lam`` from what P^T has removed. Source: Siebert, (3.31)-(3.34), with the
     corrected rules of the digest, 3.3.
+
+    >>> import kreisel as kr
+    >>> m = kr.Mechanism(gravity=(0, -9.81), plane=True)
+    >>> rod = m.body("rod", mass=1.0, inertia=1 / 12, position=(0.5, 0))
+    >>> m.joint(kr.Revolute("ground", rod, at=(0, 0, 0), axis=(0, 0, 1), name="pin"))
+    >>> sol = kr.simulate(m.system("directors"), until=1, step=0.05, method=kr.REM())
+    >>> sol.q.shape, bool(abs(sol.energy).max() < 1e-12)
+    ((21, 6), True)
     """
 
     covariant: bool = False
