@@ -54,7 +54,7 @@ class ConstraintMatrix:
 
     def violation(self, S: Array) -> Array:
         """Phi at the state S."""
-        return self._monitors.rows("constraint", S[None])[0]
+        return np.asarray(self._monitors.rows("constraint", S[None])[0])
 
     def rates(self, S: Array) -> Array:
         """G v and what moving constraints add to it."""
