@@ -148,5 +148,5 @@ def test_the_matrix_is_the_derivative_of_the_constraints():
     rng = np.random.default_rng(0)
     S = G.moved(S, 0.1 * rng.standard_normal(system.dim))
     x, e = rng.standard_normal(system.dim), 1e-6
-    phi = [G._monitors.rows("constraint", G.moved(S, s * x)[None])[0] for s in (e, -e)]
+    phi = [G.monitors.rows("constraint", G.moved(S, s * x)[None])[0] for s in (e, -e)]
     np.testing.assert_allclose(G(S) @ x, (phi[0] - phi[1]) / (2 * e), atol=1e-8)

@@ -32,12 +32,12 @@ SMALL = {
     "sadlowski/heavy-top": {"steps": [0.02, 0.04], "t_end": 1.0},
     "sadlowski/printed-tangents": {"steps": [0.1], "top_steps": [0.04], "t_end": 2.5},
     "mueller/four-bar-baumgarte": {"t_end": 3.0},
-    "mueller/brick-methods": {"halvings": 1, "t_end": 2.0},
+    "mueller/brick-pendulum": {"halvings": 1, "t_end": 2.0},
     "mueller/free-body": {"t_end": 1.0},
     "kreisel/group-accuracy": {"groups": "SO3", "samples": 1},
 }
 #: Of systems that are no bodies.
-COORDINATES_ALONE = {"sadlowski/oscillators", "mueller/four-bar-baumgarte", "mueller/brick-methods", "mueller/free-body"}
+COORDINATES_ALONE = {"sadlowski/oscillators", "mueller/four-bar-baumgarte", "mueller/brick-pendulum", "mueller/free-body"}
 OF_A_RUN = {"t_end", "position", "rotation", "velocity", "energy_start", "energy_end", "max_constraint", "newton_iterations_mean"}
 
 

@@ -29,9 +29,9 @@ def test_the_parallelogram_is_a_pendulum():
         np.testing.assert_allclose(sol.a[0], [*expected, *expected], rtol=1e-12)
 
 
-def test_brick_methods():
+def test_brick_pendulum():
     """E5: the frame is not at the centre of mass."""
-    numbers = reproduce("mueller/brick-methods").numbers
+    numbers = reproduce("mueller/brick-pendulum").numbers
     assert agrees(numbers["period_exact"], "1.145955050")
     assert agrees(numbers["period_small"], "1.067810532")
     assert agrees(numbers["period"], "1.14595505")

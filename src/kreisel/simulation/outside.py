@@ -134,7 +134,7 @@ class _Motion:
 
     def start(self) -> Array:
         """y = (q, v), as it stands."""
-        return np.array(self.S[np.concatenate([self.q, self.v])])
+        return np.asarray(self.S[np.concatenate([self.q, self.v])])
 
     def turn(self, y: Array) -> Array:
         """q', from q and v."""

@@ -97,7 +97,7 @@ def _close(matrix: ConstraintMatrix, S: Array, free: NDArray[np.bool_]) -> Array
         return S
     extent = _extent(S, matrix)
     weights = np.array([RIGID if matrix.system.elements[k].intrinsic else 1.0 for k, _, _ in matrix.rows[:rows]])
-    phi = weights * matrix.violation(S)
+    phi = weights * matrix.monitors.rows("constraint", S[None])[0]
     damping, patience = 1e-3, 0
     for _ in range(ITERATIONS):
         if np.abs(phi).max() < 1e-15 * extent or patience > 3:
@@ -108,7 +108,7 @@ def _close(matrix: ConstraintMatrix, S: Array, free: NDArray[np.bool_]) -> Array
         x[free] = np.linalg.lstsq(stacked, np.concatenate([-phi, np.zeros(G.shape[1])]), rcond=None)[0]
         largest = np.abs(x).max()
         trial = matrix.moved(S, x * min(1.0, REACH * extent / max(largest, 1e-300)))
-        new = weights * matrix.violation(trial)
+        new = weights * matrix.monitors.rows("constraint", trial[None])[0]
         if np.linalg.norm(new) < np.linalg.norm(phi):
             gained = 1 - np.linalg.norm(new) / np.linalg.norm(phi)
             # Near a solution Newton's method is best undamped; a valley without a solution is known by gains that fade.
@@ -183,7 +183,7 @@ def _velocity(matrix: ConstraintMatrix, S: Array, free: NDArray[np.bool_] | None
     n = matrix.system.dim
     free = np.ones(n, dtype=bool) if free is None else free
     v = np.concatenate([S[p["v"] : p["v"] + k.group.dim] for k, p in zip(matrix.system.nodes, matrix.layout.nodes, strict=True)])
-    rates = matrix.rates(S)
+    rates = np.concatenate([matrix.monitors.rows(name, S[None])[0] for name in ("constraint_rate", "pfaffian")])
     G, x = matrix(S), np.zeros(n)
     x[free] = np.linalg.lstsq(G[:, free], -rates, rcond=DEPENDENT)[0]
     left = rates + G @ x

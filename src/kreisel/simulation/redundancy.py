@@ -42,7 +42,7 @@ class ConstraintMatrix:
 
     def __init__(self, system: System, layout: Layout | None = None) -> None:
         self.system, self.layout = system, layout or Layout(system, _Velocities())
-        self._assembly, self._monitors = Assembly(self.layout, ProjectVelocity()), Monitors(self.layout)
+        self._assembly, self.monitors = Assembly(self.layout, ProjectVelocity()), Monitors(self.layout)
         self.rows = [(k, i, "constraint") for k, n in enumerate(system.rows) for i in range(n)]
         self.rows += [(k, i, "pfaffian") for k, n in enumerate(system.pfaffian_rows) for i in range(n)]
 
@@ -51,14 +51,6 @@ class ConstraintMatrix:
         n = self.system.dim
         _, J = self._assembly(S, np.zeros(self._assembly.n))
         return np.asarray(J[n:, :n].toarray())
-
-    def violation(self, S: Array) -> Array:
-        """Phi at the state S."""
-        return np.asarray(self._monitors.rows("constraint", S[None])[0])
-
-    def rates(self, S: Array) -> Array:
-        """G v and what moving constraints add to it."""
-        return np.concatenate([self._monitors.rows(name, S[None])[0] for name in ("constraint_rate", "pfaffian")])
 
     def state(self, q: Array, t: float = 0.0) -> Array:
         """The state with the given configuration, at rest."""
@@ -85,7 +77,7 @@ class ConstraintMatrix:
         held = sum(self.system.rows)
         gap = old = np.inf
         for _ in range(30):
-            phi = self._monitors.rows("constraint", S[None])[0]
+            phi = self.monitors.rows("constraint", S[None])[0]
             gap = float(np.abs(phi).max(initial=0.0))
             if gap < 1e-15 or (gap < 1e-9 and gap > 0.3 * old):
                 break

@@ -116,8 +116,8 @@ def four_bar_baumgarte(
     return Result(numbers, {"t": first.t, **{f"gap_{k}": gap(s) for k, s in enumerate(runs.values())}}, draw)
 
 
-@study("mueller/brick-methods", source="Müller, (4.14), digest E5", further=further("natural_brick"))
-def brick_methods(*, step: float = 0.02, halvings: int = 3, t_end: float = 6.0, **parameters: Any) -> Result:
+@study("mueller/brick-pendulum", source="Müller, (4.14), digest E5", further=further("natural_brick"))
+def brick_pendulum(*, step: float = 0.02, halvings: int = 3, t_end: float = 6.0, **parameters: Any) -> Result:
     """A brick on a hinge in twelve natural coordinates, its frame at the hinge, not at the centre of mass: the period, by several methods.
 
     ``step``: the longest; then half of it, a quarter, ..., ``halvings`` times.
