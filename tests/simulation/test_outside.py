@@ -142,6 +142,8 @@ def test_a_plain_function_as_force():
     swing.force(kr.BlackBox("wind", "bob", lambda t, q, v: np.array([0.0, 3.0 * np.sin(t), 0.0]) - 0.1 * v))
     ours = kr.simulate(swing.system(), 1, 0.01, kr.Projection())
     np.testing.assert_allclose(kr.simulate(swing.system(), 1, 0.5, kr.SolveIvp()).q[-1], ours.q[-1], atol=1e-7)
+    with pytest.raises(ValueError, match=r"Ida does not fit.*'wind' is a plain function.*kr.SolveIvp\(\) fits"):
+        kr.simulate(swing.system(), 1, 0.5, kr.Ida())
 
 
 def test_missing_extra(monkeypatch):

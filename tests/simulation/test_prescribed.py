@@ -212,6 +212,13 @@ def test_what_is_not_prescribed_or_twice():
     assert "'first' stays open" in sol.message
     assert "'second' stays open" in sol.message
     assert "at t = 0.1" in sol.message
+    with pytest.raises(TypeError, match="kinematics takes a system; a mechanism gives one with"):
+        kr.kinematics(m, 1, 0.1)
+    with pytest.raises(TypeError, match=r"assemble takes a system; .* got Hamiltonian"):
+        kr.assemble(kr.Hamiltonian(lambda q, p: p[0] ** 2, 1))
+    m.force(kr.BlackBox("wind", "bar", lambda t, q, v: np.zeros(6)))
+    with pytest.raises(ValueError, match="'wind' is a plain function"):
+        kr.kinematics(m.system(), 1, 0.1)
     with pytest.raises(ValueError, match="refers to the joint 'knee', which does not exist"):
         kr.inverse_dynamics(arm(), {"knee": lambda t: t}, 1, 0.1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from kreisel.mechanics.system import System
 from kreisel.methods.base import Method, Stage
 from kreisel.methods.index_one import check_parameters
 
@@ -83,6 +84,11 @@ class Ida(_Outside):
     def __post_init__(self) -> None:
         check_parameters("Ida", self.alpha, self.beta)
         check_tolerances("Ida", self.rtol, self.atol)
+
+    def refuse(self, system: System) -> str:
+        if system.black_boxes:
+            return f"'{system.black_boxes[0]}' is a plain function, which its equations cannot contain; kr.SolveIvp() fits"
+        return ""
 
 
 def check_tolerances(name: str, rtol: float, atol: float) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from kreisel.mechanics.actuators import PrescribedJoint
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.forces import History
+from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.joints import Fixed, Joint, Universal
 from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.system import System
@@ -61,6 +62,7 @@ def assemble(system: System, hold: tuple[str, ...] | str = (), time: float = 0.0
     >>> bool(abs(np.linalg.norm(placed.nodes[0].q[4:]) - 0.5) < 1e-12)
     True
     """
+    _check(system, "assemble")
     held = (hold,) if isinstance(hold, str) else tuple(hold)
     for name in held:
         if name not in system.number:
@@ -81,6 +83,11 @@ def assemble(system: System, hold: tuple[str, ...] | str = (), time: float = 0.0
         new.q, new.v = S[places["q"] : places["q"] + node.group.n_params].copy(), v[at[k] : at[k + 1]]
         nodes.append(new)
     return System.of(nodes, system.elements, system.structures)
+
+
+def _check(system: System, who: str) -> None:
+    if not isinstance(system, System) or isinstance(system, Hamiltonian):
+        raise TypeError(f"{who} takes a system; a mechanism gives one with .system(coordinates=...), got {type(system).__name__}")
 
 
 def _close(matrix: ConstraintMatrix, S: Array, free: NDArray[np.bool_]) -> Array:
@@ -211,6 +218,9 @@ def kinematics(system: System, until: float, step: float | ArrayLike) -> Solutio
     [0.3, 10.17]
     """
     begun = clock()
+    _check(system, "kinematics")
+    if system.black_boxes:
+        raise ValueError(f"'{system.black_boxes[0]}' is a plain function: what a motion takes needs formulas")
     if system.nonholonomic:
         raise ValueError("kinematics does not know nonholonomic constraints: they do not say where a system is")
     _, ts = steps_of(until, step)
@@ -251,6 +261,7 @@ def inverse_dynamics(
     The solution is that of :func:`kinematics`: ``sol.joint("motion of <joint>").drive`` is the torque (force) along the coordinate, with
     several coordinates "motion of <joint>, <coordinate>". The motion must determine all freedoms.
     """
+    _check(system, "inverse_dynamics")
     drives: list[Element] = []
     for joint, given in motion.items():
         several = dict(given) if isinstance(given, Mapping) else {"": given}
