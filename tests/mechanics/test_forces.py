@@ -6,7 +6,7 @@ import pytest
 from scipy.integrate import simpson
 
 import kreisel as kr
-from kreisel.methods.base import Elements
+from kreisel.methods.elements import Elements
 from kreisel.simulation.packs import Layout, PackView, Unknowns
 
 K, L, C, D = 40.0, 0.6, 1.5, 0.4

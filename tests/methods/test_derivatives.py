@@ -9,7 +9,8 @@ from scipy.linalg import block_diag, null_space
 from support import FORMULATIONS
 
 import kreisel as kr
-from kreisel.methods.base import Accelerations, Elements, ProjectPosition, ProjectVelocity
+from kreisel.methods.elements import Elements
+from kreisel.methods.starts import Accelerations, ProjectPosition, ProjectVelocity
 from kreisel.simulation.packs import Layout, PackView, Unknowns
 
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
-from kreisel.methods.base import Elements, Method, MultiplierView, NodeView, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Elements, MultiplierView, NodeView
 
 
 class Alpha(Stage):

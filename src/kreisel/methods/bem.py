@@ -10,8 +10,9 @@ import casadi as ca
 
 from kreisel.groups import R
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Columns, Elements, Member, Method, MultiplierView, NodeView, Stage
+from kreisel.methods.base import Method, Stage
 from kreisel.methods.discrete import discrete_gradient
+from kreisel.methods.elements import Columns, Elements, Member, MultiplierView, NodeView
 from kreisel.methods.rattlie import constant_mass
 
 

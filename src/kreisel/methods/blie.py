@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Elements, Method, MultiplierView, NodeView, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Elements, MultiplierView, NodeView
 
 # Coefficients of the derivative of v, and their cumulative sums for v itself.
 _ALPHA = {1: (1.0, -1.0), 2: (1.5, -2.0, 0.5)}

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Elements, Method, NodeView, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Elements, NodeView
 
 
 class Middle(Stage):

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Elements, Method, Stage
+from kreisel.methods.base import Method, Stage
 from kreisel.methods.discrete import discrete_gradient
+from kreisel.methods.elements import Elements
 from kreisel.methods.midpoint import Middle
 
 #: (H, z, z0, z1) -> a discrete gradient of H, z = (q, p).

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
-from kreisel.methods.base import Accelerations, Columns, Elements, Method, NodeView, ProjectPosition, ProjectVelocity, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Columns, Elements, NodeView
+from kreisel.methods.starts import Accelerations, ProjectPosition, ProjectVelocity
 
 
 class Stabilised(Accelerations):

@@ -10,7 +10,8 @@ import numpy as np
 
 from kreisel.groups import Group, Product, R
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Elements, Method, NodeView, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Elements, NodeView
 
 
 class Balance(Stage):

@@ -10,8 +10,9 @@ import casadi as ca
 from kreisel.groups import S3, R
 from kreisel.mechanics.quaternions import QuaternionInertia, QuaternionNode, Unit, convective
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Columns, Elements, Method, NodeView, Stage
+from kreisel.methods.base import Method, Stage
 from kreisel.methods.bem import Mean, Step
+from kreisel.methods.elements import Columns, Elements, NodeView
 from kreisel.methods.rattlie import constant_mass
 
 

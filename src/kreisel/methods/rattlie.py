@@ -10,7 +10,8 @@ import casadi as ca
 import numpy as np
 
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Elements, Method, MultiplierView, NodeView, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Elements, MultiplierView, NodeView
 
 
 class Half(Stage):

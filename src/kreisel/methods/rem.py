@@ -13,8 +13,9 @@ from kreisel.mechanics.natural import NaturalNode, Orthonormal
 from kreisel.mechanics.parametrised import Parametrised, RedundantlyParametrised
 from kreisel.mechanics.system import System
 from kreisel.mechanics.tree import Tree, in_trees, tree_joints
-from kreisel.methods.base import Columns, Elements, Member, Method, MultiplierView, NodeView, Stage
+from kreisel.methods.base import Method, Stage
 from kreisel.methods.bem import Mean
+from kreisel.methods.elements import Columns, Elements, Member, MultiplierView, NodeView
 from kreisel.methods.rattlie import constant_mass
 
 

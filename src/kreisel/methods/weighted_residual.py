@@ -10,7 +10,8 @@ import casadi as ca
 import numpy as np
 
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Columns, Elements, Method, NodeView, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Columns, Elements, NodeView
 from kreisel.methods.newmark import in_a_vector_space, without_constraints
 from kreisel.methods.rattlie import constant_mass
 

@@ -21,7 +21,8 @@ from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import LinearOperator, eigs, splu
 
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Elements, Stage
+from kreisel.methods.base import Stage
+from kreisel.methods.elements import Elements
 from kreisel.simulation.assembly import Assembly
 from kreisel.simulation.solution import Solution
 from kreisel.simulation.statics import Balance, Static, equilibrium

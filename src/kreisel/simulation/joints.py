@@ -16,7 +16,8 @@ from kreisel.mechanics.frame import Frame
 from kreisel.mechanics.joints import Joint
 from kreisel.mechanics.system import System
 from kreisel.mechanics.tree import Tree
-from kreisel.methods.base import Accelerations, Method
+from kreisel.methods.base import Method
+from kreisel.methods.starts import Accelerations
 from kreisel.simulation.assembly import Assembly
 from kreisel.simulation.multipliers import consistent
 from kreisel.simulation.packs import Layout, T

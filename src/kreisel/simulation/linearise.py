@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.engine import driver
-from kreisel.methods.base import MultiplierView, NodeView, Stage
+from kreisel.methods.base import Stage
+from kreisel.methods.elements import MultiplierView, NodeView
 from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import Layout, PackView, Unknowns, packs_of
 from kreisel.simulation.program import Program

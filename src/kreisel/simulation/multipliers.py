@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.engine import driver
-from kreisel.methods.base import Accelerations, Elements, Method, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Elements
+from kreisel.methods.starts import Accelerations
 from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import Layout, T
 from kreisel.simulation.program import Program

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.engine import driver
 from kreisel.mechanics.system import System
-from kreisel.methods.base import ProjectPosition, ProjectVelocity, Stage
+from kreisel.methods.base import Stage
 from kreisel.methods.index_one import Stabilised
 from kreisel.methods.outside import Ida, SolveIvp
+from kreisel.methods.starts import ProjectPosition, ProjectVelocity
 from kreisel.simulation import controls as control
 from kreisel.simulation.assembly import Assembly
 from kreisel.simulation.newton import Newton

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from kreisel.mechanics.node import Ground
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Elements, Member, Method, MultiplierView, NodeView, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Elements, Member, MultiplierView, NodeView
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -9,7 +9,8 @@ from typing import Any
 
 from kreisel.mechanics.fingerprint import fingerprint, look
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Accelerations, Method, ProjectPosition, ProjectVelocity
+from kreisel.methods.base import Method
+from kreisel.methods.starts import Accelerations, ProjectPosition, ProjectVelocity
 from kreisel.simulation.monitors import Monitors
 from kreisel.simulation.packs import Layout
 from kreisel.simulation.program import Program

@@ -24,7 +24,8 @@ from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.joints import Fixed, Joint, Universal
 from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Accelerations, Method
+from kreisel.methods.base import Method
+from kreisel.methods.starts import Accelerations
 from kreisel.simulation.assembly import Assembly
 from kreisel.simulation.diagnose import seen_at
 from kreisel.simulation.packs import H, Layout, T

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from kreisel.engine import driver, linear
 from kreisel.engine.native import aligned
-from kreisel.methods.base import MultiplierView, NodeView, Stage
+from kreisel.methods.base import Stage
+from kreisel.methods.elements import MultiplierView, NodeView
 from kreisel.simulation.packs import Layout, PackView, Unknowns, columns_of, packs_of, register
 from kreisel.symbolic import compile
 

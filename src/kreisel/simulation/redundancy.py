@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Method, ProjectVelocity
+from kreisel.methods.base import Method
+from kreisel.methods.starts import ProjectVelocity
 from kreisel.simulation.assembly import Assembly
 from kreisel.simulation.monitors import Monitors
 from kreisel.simulation.packs import Layout, T

@@ -21,7 +21,8 @@ from scipy.sparse.linalg import splu
 from kreisel.groups import Group, Product
 from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Elements, Method, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Elements
 from kreisel.simulation.assembly import Assembly
 from kreisel.simulation.packs import Layout, T
 from kreisel.simulation.prepare import kept

@@ -22,7 +22,9 @@ from scipy.optimize import linear_sum_assignment
 
 from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Accelerations, Elements, Method, Stage
+from kreisel.methods.base import Method, Stage
+from kreisel.methods.elements import Elements
+from kreisel.methods.starts import Accelerations
 from kreisel.simulation.linearise import Local, Rows, StageDerivative
 from kreisel.simulation.packs import Layout
 from kreisel.simulation.prepare import kept

@@ -21,7 +21,7 @@ from scipy.linalg import null_space
 
 from kreisel.engine import driver
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Accelerations, ProjectPosition, ProjectVelocity
+from kreisel.methods.starts import Accelerations, ProjectPosition, ProjectVelocity
 from kreisel.simulation.monitors import Nothing
 from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import Layout, PackView, Unknowns
