@@ -21,22 +21,12 @@ from kreisel.simulation.prepare import SYMBOLS, Prepared, prepare
 from kreisel.simulation.program import Program
 from kreisel.simulation.run import check, simulate, steps_of, substeps_of
 from kreisel.simulation.solution import Solution
-from kreisel.simulation.start import start
+from kreisel.simulation.start import explain, start
 from kreisel.simulation.status import Status
 
 Array = NDArray[np.float64]
 Figures = dict[str, Any]
 
-_ENDS = {
-    code: (status.name, status.value)
-    for code, status in {
-        driver.DONE: Status.REACHED_END,
-        driver.SINGULAR: Status.SINGULAR,
-        driver.NOT_FINITE: Status.NOT_FINITE,
-        driver.NOT_CONVERGED: Status.NOT_CONVERGED,
-        driver.TOO_FAR: Status.TOO_FAR,
-    }.items()
-}
 _ENERGIES = "energy_start", "energy_end", "energy_max", "energy_rise"
 
 
@@ -113,7 +103,7 @@ def _run(prepared: Prepared, runs: list[tuple[Layout, Array, Array]], newton: Ne
     if not good:
         return answers
     hs, ts = [runs[i][1] for i in good], [runs[i][2] for i in good]
-    records, done, codes, stats = _steps(prepared, S[good], hs, ts, newton)
+    records, done, codes, stats, ends_of = _steps(prepared, layouts, S[good], good, hs, ts, newton)
     stride = len(prepared.method.substeps())
     lengths = 1 + done // stride
     firsts = np.cumsum([0, *(len(h) + 1 for h in hs[:-1])])
@@ -137,17 +127,22 @@ def _run(prepared: Prepared, runs: list[tuple[Layout, Array, Array]], newton: Ne
         np.maximum.reduceat(rise, begins).tolist(),
         strict=True,
     )
-    for i, code, reached, t_end, (steps, iterations), *energies in columns:
-        name, message = _ENDS[code]
+    for k, (i, code, reached, t_end, (steps, iterations), *energies) in enumerate(columns):
+        status, culprit = ends_of.get(k, (Status.REACHED_END, ""))
+        message = f"{status.value}{culprit}"
         if code != driver.DONE:
             message += f", in the step from t = {runs[i][2][reached]:.9g} with h = {runs[i][1][reached]:.6g}"
-        answers[i] = {"status": name, "message": message, "t_end": t_end, "steps": steps, "newton_iterations": iterations}
+        answers[i] = {"status": status.name, "message": message, "t_end": t_end, "steps": steps, "newton_iterations": iterations}
         answers[i].update(zip(_ENERGIES, energies, strict=True))
     return answers
 
 
-def _steps(prepared: Prepared, S: Array, hs: list[Array], ts: list[Array], newton: Newton) -> tuple[Array, Any, Any, Any]:
-    """All steps of some runs. -> states at all times, of all runs one after the other; steps done, codes of the driver, counts."""
+def _steps(
+    prepared: Prepared, layouts: list[Layout], S: Array, numbers: list[int], hs: list[Array], ts: list[Array], newton: Newton
+) -> tuple[Array, Any, Any, Any, dict[int, tuple[Status, str]]]:
+    """All steps of some runs, ``numbers`` of their layouts. -> states at all times, of all runs one after the other; steps done, codes of
+    the driver, counts, and why runs ended early."""
+    reasons: dict[int, tuple[Status, str]] = {}
     # The parameters are recorded, too: energies depend on them.
     n, count = prepared.layout.size, len(S)
     S[:, 2] = 0
@@ -176,6 +171,9 @@ def _steps(prepared: Prepared, S: Array, hs: list[Array], ts: list[Array], newto
         for k, i in enumerate(going if not whole else ()):
             to, of = firsts[i] + part.start + 1, starts[k] + k + 1
             records[to : to + made[k]] = rows[of : of + made[k]]
+        for k in np.flatnonzero(ends != driver.DONE).tolist():
+            i = going[k]
+            reasons[i] = explain(program, layouts[numbers[i]], failures[k], int(ends[k]), states[k])
         S[going], stats[going], codes[going] = states, counts, ends
         done[going] += made
-    return records, done, codes, stats
+    return records, done, codes, stats, reasons

@@ -24,6 +24,7 @@ from kreisel.mechanics.system import System
 from kreisel.methods import Method
 from kreisel.models import oscillator
 from kreisel.simulation.newton import Newton
+from kreisel.simulation.packs import Layout
 from kreisel.simulation.prepare import SYMBOLS, prepare
 
 Array = NDArray[np.float64]
@@ -52,7 +53,8 @@ def amplification(method: Method, h_omega: ArrayLike, damping: ArrayLike = 0.0) 
             raise ValueError(f"{method} does not fit an oscillator: {reason}")
         # From the guess zero, Newton's method gives even small results with all their digits.
         prepared = prepare(system, method, "zero")
-    layout = prepared.layout
+    # The programs may be those of another oscillator; the numbers are of this one.
+    layout = Layout(system, method)
     (places,) = layout.nodes
     columns = np.array([places[name] for name in ("q", *method.states)])
     n, count = len(columns), x.size
