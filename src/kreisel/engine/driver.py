@@ -201,8 +201,12 @@ def drive(
                     rate = e / old
                     # What is left after this increment: quadratic with an exact matrix, linear with a kept one.
                     left = e * rate * rate if fresh and not inexact else e * rate / max(1.0 - rate, 1e-3)
-                    # An exact matrix converges quadratically: what no longer shrinks, twice, is rounding. A kept one may just be slow.
-                    stalls = stalls + 1 if rate > 0.5 and fresh and not inexact else 0
+                    # An exact matrix converges quadratically: what no longer shrinks, twice, is rounding. A kept one may just be slow
+                    # and does not count.
+                    if rate <= 0.5:
+                        stalls = 0
+                    elif fresh and not inexact:
+                        stalls += 1
                     rounding = e < floor or (stalls > 1 and e < stall)
                     if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and rounding and iteration > 1):
                         converged = True
