@@ -92,13 +92,14 @@ class Discrete:
         )
 
     def _start(self, initial: Any) -> Array:
+        """z_0. Accelerations are found only if the method carries them from step to step."""
+        tr = self.transcription
         layout = Layout(self.system, self.method)
-        prepared = Prepared(layout, steps=False)
-        found, errors = start(prepared, [layout], [self.h], initial)
+        carried = {p[name] for p in layout.nodes for name in self.method.acceleration_targets[0]} & set(tr.places.tolist())
+        found, errors = start(Prepared(layout, steps=False), [layout], [self.h], initial, complete=bool(carried))
         for error in errors.values():
             raise error
-        S = found[0]
-        return np.concatenate([S[self.transcription.places], [self.h] if self.free else []])
+        return np.concatenate([found[0][tr.places], [self.h] if self.free else []])
 
     def _last(self) -> tuple[Moment, ca.SX]:
         """The end, by a column z of all states."""
