@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kreisel.control.conditions import Joined, Target
 from kreisel.control.discrete import Discrete
 from kreisel.control.moment import Moment
-from kreisel.groups import S3, SO3
+from kreisel.groups import S3, SO3, convert
 from kreisel.mechanics.carrier import Redundant
 from kreisel.mechanics.freedom import Ball
 from kreisel.mechanics.joints import Joint
@@ -202,8 +202,8 @@ def linear(d: Discrete, target: Target, times: Array) -> Course:
         elif link.body in wanted:
             x, A = wanted[link.body]
             if isinstance(f, Ball) and A is not None:
-                d = S3.difference(start, S3.from_rotations(SO3, SO3.from_matrix(A)))
-                return np.array([S3.retract(start, a * d) for a in s])
+                way = S3.difference(start, convert(A.ravel(), SO3, S3))
+                return np.array([S3.retract(start, a * way) for a in s])
             if not isinstance(f, Ball) and x is not None and len(start) == 3:
                 return start + s[:, None] * (x - start)
         return np.repeat(start[None], len(s), axis=0)
