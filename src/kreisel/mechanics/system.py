@@ -132,7 +132,7 @@ class System:
                 history, e = histories[e.control], copy(e)
                 e.control, e.history = None, history
             elements.append(e)
-        return System.of(self.nodes, elements, self.structures)
+        return type(self).of(self.nodes, elements, self.structures)
 
     def reduced(
         self, formula: Callable[[ca.SX], Mapping[str, ca.SX]], q: ArrayLike, v: ArrayLike | None = None, name: str = "theta"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import casadi as ca
 
+from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method, Stage
 from kreisel.methods.discrete import discrete_gradient
@@ -30,7 +31,8 @@ class Quotient(Middle):
         q, p = (ca.SX.sym(name, n.group.dim) for name in "qp")
         before, after = ca.vertcat(n.q, n.v), ca.vertcat(n.q + h * n.x, n.v + h * n.d)
         D = self.rule(e.energy(e.t + h / 2, [q], [p]), ca.vertcat(q, p), before, after)
-        return {"x": [n.x - D[n.group.dim :]], "d": [n.d + D[: n.group.dim]]}
+        (f,) = e.force(e.t + h / 2, e.q, e.get("v"), potentials=False)
+        return {"x": [n.x - D[n.group.dim :]], "d": [n.d + D[: n.group.dim] - f]}
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,10 @@ class Greenspan(Method):
     .. math::
 
        (q_{n+1} - q_n)/h = \frac{T(p_{n+1}) - T(p_n)}{p_{n+1} - p_n}, \qquad
-       (p_{n+1} - p_n)/h = -\frac{V(q_{n+1}) - V(q_n)}{q_{n+1} - q_n}
+       (p_{n+1} - p_n)/h = -\frac{V(q_{n+1}) - V(q_n)}{q_{n+1} - q_n} + B\,u
 
     For T quadratic the first is the midpoint rule. Where a quotient is 0/0, at a turning point, the derivative in the middle stands in.
+    The energy changes exactly by the work of inputs, :math:`u\cdot B^T(q_{n+1} - q_n)`.
     Source: Siebert, (8.6)-(8.9), after Greenspan (1984).
 
     >>> import kreisel as kr
@@ -54,6 +57,7 @@ class Greenspan(Method):
 
     symmetric: ClassVar[bool] = True
     hamiltonian: ClassVar[bool] = True
+    midpoint_work: ClassVar[bool] = True
     states: ClassVar[tuple[str, ...]] = ("v", "last_x", "last_d")
 
     @property
@@ -63,10 +67,13 @@ class Greenspan(Method):
     def refuse(self, system: System) -> str:
         if system.dim != 1:
             return f"it is for one degree of freedom, not {system.dim}; kr.Gonzalez() fits"
-        (element,) = system.elements
-        q, p = ca.SX.sym("q"), ca.SX.sym("p")
-        mixed = ca.jacobian(ca.gradient(element.formula(q, p), q), p)  # type: ignore[attr-defined]
-        return "" if ca.simplify(mixed).is_zero() else "its energy is no sum T(p) + V(q); kr.Gonzalez() fits"
+        return "" if not isinstance(system, Hamiltonian) or separable(system) else "its energy is no sum T(p) + V(q); kr.Gonzalez() fits"
+
+
+def separable(system: Hamiltonian) -> bool:
+    """Whether the energy is a sum T(p) + V(q)."""
+    q, p = (ca.SX.sym(name, system.dim) for name in "qp")
+    return bool(ca.simplify(ca.jacobian(ca.gradient(system.H(q, p), q), p)).is_zero())
 
 
 def _one_by_one(H: ca.SX, z: ca.SX, z0: ca.SX, z1: ca.SX) -> ca.SX:
@@ -85,12 +92,13 @@ class Gonzalez(Method):
 
     .. math::
 
-       (x_{n+1} - x_n)/h = J\,\bar\nabla H, \qquad
+       (x_{n+1} - x_n)/h = J\,\bar\nabla H + (0, B\,u), \qquad
        \bar\nabla H = g + \frac{H(x_{n+1}) - H(x_n) - g\cdot\Delta x}{\Delta x\cdot\Delta x}\,\Delta x, \qquad
        x = (q, p), \ \Delta x = x_{n+1} - x_n
 
     ``gradient``: g, "midpoint", that in the middle, or "average", the mean of those at the ends. Coordinates and momenta are added in
-    :math:`\Delta x\cdot\Delta x` as they are, so results depend on their units. Source: Siebert, (8.33)-(8.38), after Gonzalez (1996).
+    :math:`\Delta x\cdot\Delta x` as they are, so results depend on their units. The energy changes exactly by the work of inputs,
+    :math:`u\cdot B^T(q_{n+1} - q_n)`. Source: Siebert, (8.33)-(8.39), where the work (8.39) is corrected; after Gonzalez (1996).
 
     >>> import kreisel as kr
     >>> planet = kr.Hamiltonian(lambda q, p: ca.sumsqr(p) / 2 - 1 / ca.norm_2(q), 2, q=[1.0, 0.0], p=[0.0, 1.2])
@@ -103,6 +111,7 @@ class Gonzalez(Method):
 
     symmetric: ClassVar[bool] = True
     hamiltonian: ClassVar[bool] = True
+    midpoint_work: ClassVar[bool] = True
     states: ClassVar[tuple[str, ...]] = ("v", "last_x", "last_d")
 
     def __post_init__(self) -> None:

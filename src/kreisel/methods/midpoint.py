@@ -30,7 +30,10 @@ class Middle(Stage):
 
         return {
             "x": [n.x - at_middle(ca.gradient(H, p_i)) for n, p_i in zip(e.nodes, p, strict=True)],
-            "d": [n.d + at_middle(ca.gradient(H, q_i)) for n, q_i in zip(e.nodes, q, strict=True)],
+            "d": [
+                n.d + at_middle(ca.gradient(H, q_i)) - f
+                for n, q_i, f in zip(e.nodes, q, e.force(e.t + h / 2, e.q, e.get("v"), potentials=False), strict=True)
+            ],
         }
 
     def update(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
@@ -43,12 +46,13 @@ class Midpoint(Method):
 
     .. math::
 
-       (q_{n+1} - q_n)/h = H_p(\bar q, \bar p), \quad (p_{n+1} - p_n)/h = -H_q(\bar q, \bar p), \quad
+       (q_{n+1} - q_n)/h = H_p(\bar q, \bar p), \quad (p_{n+1} - p_n)/h = -H_q(\bar q, \bar p) + B\,u, \quad
        \bar q = (q_n + q_{n+1})/2, \ \bar p = (p_n + p_{n+1})/2
     """
 
     symmetric: ClassVar[bool] = True
     hamiltonian: ClassVar[bool] = True
+    midpoint_work: ClassVar[bool] = True
     states: ClassVar[tuple[str, ...]] = ("v", "last_x", "last_d")
 
     @property
