@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import R
+from kreisel.mechanics.actuators import Input
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.frame import Frame
 from kreisel.mechanics.node import Node
@@ -34,23 +35,17 @@ class HamiltonFunction(Element):
         return ca.SX(self.formula(node.q, node.v))
 
 
-class Input(Element):
-    """A generalised force u b on the momenta. ``direction``: b, one number per coordinate."""
-
-    external = True
+class GeneralisedForce(Input):
+    """An input u on the momenta: u b. ``direction``: b, one number per coordinate."""
 
     def __init__(self, control: str, direction: Array) -> None:
         super().__init__(f"input {control}", "q")
-        self.control: str | None = control
-        self.parameters = {"u": np.zeros(1), "direction": direction}
+        self.take(control, None)
+        self.parameters["direction"] = direction
 
     def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
         """In a virtual motion, whose ``v`` are rates of q."""
-        u = self.history(t) if self.history is not None else p.u
-        return u * ca.dot(p.direction, virtual[0].v)
-
-    def signature(self) -> Any:
-        return super().signature(), self.history and id(self.history)
+        return self.input(p, t) * ca.dot(p.direction, virtual[0].v)
 
 
 class Hamiltonian(System):
@@ -85,7 +80,7 @@ class Hamiltonian(System):
         B = np.eye(n)[:, : len(names)] if inputs is None else np.array(inputs, dtype=float)
         if B.shape != (n, len(names)) or not np.all(np.isfinite(B)):
             raise ValueError(f"inputs must be {(n, len(names))} finite numbers, a row per coordinate, a column per control; got {B.shape}")
-        self._set([Node("q", R(n), q, p)], [HamiltonFunction(H), *(Input(name, b) for name, b in zip(names, B.T, strict=True))])
+        self._set([Node("q", R(n), q, p)], [HamiltonFunction(H), *(GeneralisedForce(name, b) for name, b in zip(names, B.T, strict=True))])
 
     @property
     def H(self) -> Callable[[ca.SX, ca.SX], ca.SX]:
@@ -95,5 +90,5 @@ class Hamiltonian(System):
     @property
     def inputs(self) -> Array:
         """The matrix B of the inputs that are not functions of time: a column per control."""
-        columns = [e.parameters["direction"] for e in self.elements if isinstance(e, Input) and e.control is not None]
+        columns = [e.parameters["direction"] for e in self.elements if isinstance(e, GeneralisedForce) and e.control is not None]
         return np.array(columns).T.reshape(self.dim, len(columns))

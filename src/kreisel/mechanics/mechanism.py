@@ -71,7 +71,8 @@ class Mechanism:
     """Bodies, points and scalars, tied by joints and moved by forces. SI units; body frames at the centres of mass.
 
     ``plane=True``: everything moves in the plane of the first two axes. Bodies then have one moment of inertia, positions and velocities of
-    two numbers, an angle for the rotation and one for the angular velocity; in directors they have six coordinates instead of twelve.
+    two numbers, an angle for the rotation and one for the angular velocity; in directors they have six coordinates instead of twelve, and
+    points two instead of three.
 
     >>> m = Mechanism(gravity=(0, 0, -9.81))
     >>> arm = m.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.01), position=(0, 0.5, 0))
@@ -130,8 +131,10 @@ class Mechanism:
         self._new(name)
         if not (np.isfinite(mass) and mass > 0):
             raise ValueError(f"point '{name}': the mass must be positive, got {mass}")
-        self.nodes.append(PointNode(name, vector(position, f"point '{name}': position"), vector(velocity, f"point '{name}': velocity")))
-        self.elements.append(Inertia(f"inertia of {name}", name, mass * np.eye(3)))
+        x, v = (vector(self._in_space(a), f"point '{name}': {what}") for a, what in ((position, "position"), (velocity, "velocity")))
+        node = PointNode(name, x, v, self.plane)
+        self.nodes.append(node)
+        self.elements.append(Inertia(f"inertia of {name}", name, mass * np.eye(node.n)))
         if np.any(self.gravity):
             self.elements.append(Gravity(name, mass, self.gravity))
         return name
@@ -208,7 +211,7 @@ class Mechanism:
             return np.eye(3), np.zeros(3)
         for node in self.nodes:
             if isinstance(node, PointNode) and node.name == name:
-                return np.eye(3), node.q
+                return np.eye(3), node.position(node.q[None])[0]
         try:
             pose = self.pose(name)
         except ValueError:

@@ -174,7 +174,7 @@ class Solution:
         if isinstance(node, NaturalNode | QuaternionNode):
             return node.pose(q)[1]
         if isinstance(node, PointNode):
-            return q
+            return node.position(q)
         raise TypeError(f"'{name}' has no position")
 
     def velocity(self, name: str, frame: str = "own") -> Array:

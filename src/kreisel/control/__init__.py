@@ -1,0 +1,1 @@
+"""Optimal control: what is asked, its transcription by any method, and solvers."""
