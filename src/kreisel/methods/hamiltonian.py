@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import casadi as ca
 
 from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Method, Stage
-from kreisel.methods.discrete import discrete_gradient
-from kreisel.methods.elements import Elements
-from kreisel.methods.midpoint import Middle
-
-#: (H, z, z0, z1) -> a discrete gradient of H, z = (q, p).
-Rule = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
-
-
-class Quotient(Middle):
-    """The midpoint rule with a discrete gradient. Unknowns: the mean rates of q and p."""
-
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-
-    def residual(self, e: Elements) -> dict[str, Any]:
-        h = e.h
-        (n,) = e.nodes
-        q, p = (ca.SX.sym(name, n.group.dim) for name in "qp")
-        before, after = ca.vertcat(n.q, n.v), ca.vertcat(n.q + h * n.x, n.v + h * n.d)
-        D = self.rule(e.energy(e.t + h / 2, [q], [p]), ca.vertcat(q, p), before, after)
-        (f,) = e.force(e.t + h / 2, e.q, e.get("v"), potentials=False)
-        return {"x": [n.x - D[n.group.dim :]], "d": [n.d + D[: n.group.dim] - f]}
+from kreisel.methods.discrete import Field, completed
+from kreisel.methods.midpoint import HamiltonianMethod
 
 
 @dataclass(frozen=True)
-class Greenspan(Method):
+class Greenspan(HamiltonianMethod):
     r"""Conserves the energy T(p) + V(q) of one degree of freedom at any step size; symmetric, of order 2.
 
     .. math::
@@ -55,14 +32,14 @@ class Greenspan(Method):
     True
     """
 
-    symmetric: ClassVar[bool] = True
-    hamiltonian: ClassVar[bool] = True
-    midpoint_work: ClassVar[bool] = True
-    states: ClassVar[tuple[str, ...]] = ("v", "last_x", "last_d")
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        return (Quotient(_one_by_one),)
+    def discrete_gradient(self, H: Field, x0: ca.SX, x1: ca.SX) -> ca.SX:
+        """The difference quotients by q and by p, each with the other one in the middle."""
+        middle, out = (x0 + x1) / 2, []
+        for k in range(2):
+            before, after = ca.SX(middle), ca.SX(middle)
+            before[k], after[k] = x0[k], x1[k]
+            out.append(completed(H.gradient(middle)[k], H.value(before), H.value(after), x0[k], x1[k]))
+        return ca.vertcat(*out)
 
     def refuse(self, system: System) -> str:
         if system.dim != 1:
@@ -76,18 +53,8 @@ def separable(system: Hamiltonian) -> bool:
     return bool(ca.simplify(ca.jacobian(ca.gradient(system.H(q, p), q), p)).is_zero())
 
 
-def _one_by_one(H: ca.SX, z: ca.SX, z0: ca.SX, z1: ca.SX) -> ca.SX:
-    """The difference quotients by q and by p, each with the other one in the middle."""
-    middle, out = (z0 + z1) / 2, []
-    for k in range(2):
-        f = ca.substitute(H, z[1 - k], middle[1 - k])
-        g = ca.substitute(ca.gradient(f, z[k]), z[k], middle[k])
-        out.append(discrete_gradient(f, z[k], g, z0[k], z1[k]))
-    return ca.vertcat(*out)
-
-
 @dataclass(frozen=True)
-class Gonzalez(Method):
+class Gonzalez(HamiltonianMethod):
     r"""Conserves the energy H(q, p) at any step size, also with a mass that depends on q; symmetric, of order 2.
 
     .. math::
@@ -109,20 +76,10 @@ class Gonzalez(Method):
 
     gradient: str = "midpoint"
 
-    symmetric: ClassVar[bool] = True
-    hamiltonian: ClassVar[bool] = True
-    midpoint_work: ClassVar[bool] = True
-    states: ClassVar[tuple[str, ...]] = ("v", "last_x", "last_d")
-
     def __post_init__(self) -> None:
         if self.gradient not in ("midpoint", "average"):
             raise ValueError(f"Gonzalez: gradient must be 'midpoint' or 'average', got {self.gradient!r}")
 
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        return (Quotient(self._rule),)
-
-    def _rule(self, H: ca.SX, z: ca.SX, z0: ca.SX, z1: ca.SX) -> ca.SX:
-        places = [(z0 + z1) / 2] if self.gradient == "midpoint" else [z0, z1]
-        g = sum(ca.substitute(ca.gradient(H, z), z, at) for at in places) / len(places)
-        return discrete_gradient(H, z, g, z0, z1)
+    def discrete_gradient(self, H: Field, x0: ca.SX, x1: ca.SX) -> ca.SX:
+        g = H.gradient((x0 + x1) / 2) if self.gradient == "midpoint" else (H.gradient(x0) + H.gradient(x1)) / 2
+        return completed(g, H.value(x0), H.value(x1), x0, x1)
