@@ -49,7 +49,7 @@ def completed(g: ca.SX, f0: ca.SX, f1: ca.SX, x0: ca.SX, x1: ca.SX) -> ca.SX:
     return g + d * guarded(f1 - f0 - ca.dot(g, d), ca.sumsqr(d), ca.sumsqr(x0) + ca.sumsqr(x1))
 
 
-def guarded(a: ca.SX, b: ca.SX, size: ca.SX) -> ca.SX:
-    """a / b, and zero where b, a square, is nothing beside ``size``."""
+def guarded(a: ca.SX, b: ca.SX, size: ca.SX, otherwise: ca.SX | float = 0.0) -> ca.SX:
+    """a / b, but ``otherwise`` where b, a square, is nothing beside ``size``."""
     moves = b > NO_CHANGE * size
-    return ca.if_else(moves, a / ca.if_else(moves, b, 1), 0)
+    return ca.if_else(moves, a / ca.if_else(moves, b, 1), otherwise)

@@ -95,5 +95,7 @@ def _constant(b: ca.SX, x: ca.SX, name: str) -> np.ndarray:
     f = ca.Function("b", [x], [b])
     values = np.array([f(rng.normal(size=x.numel())).full().ravel() for _ in range(5)])
     if not np.all(np.isfinite(values)) or np.ptp(values, axis=0).max() > 1e-12 * max(1.0, np.abs(values).max()):
-        raise ValueError(f"control '{name}': the direction in which it acts depends on the coordinates; that of a Hamiltonian system is constant")
+        raise ValueError(
+            f"control '{name}': the direction in which it acts depends on the coordinates; that of a Hamiltonian system is constant"
+        )
     return np.asarray(np.where(np.abs(values[0]) < 1e-14, 0.0, values[0]))
