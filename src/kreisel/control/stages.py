@@ -113,7 +113,7 @@ class Stages:
         parameters: Array,
         free: Array | None = None,
     ) -> None:
-        self.sizes, self.end, self.bounds = sizes, end, bounds
+        self.sizes, self.parts, self.end, self.bounds = sizes, list(parts), end, bounds
         self.steps, self.start = len(times), start
         self.free = np.zeros(sizes.z, dtype=bool) if free is None else free
         n = 1 + len(parameters)
