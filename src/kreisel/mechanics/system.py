@@ -132,7 +132,7 @@ class System:
                 history, e = histories[e.control], copy(e)
                 e.control, e.history = None, history
             elements.append(e)
-        system = System.of(self.nodes, elements, self.structures)
+        system = type(self).of(self.nodes, elements, self.structures)
         system.original = self.original
         return system
 
