@@ -14,6 +14,7 @@ from kreisel.groups.rigid import RigidMotions
 from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity, vector
+from kreisel.mechanics.freedom import Attitude, Freedom
 from kreisel.mechanics.joints import Joint, Spherical
 from kreisel.mechanics.natural import NaturalNode, Orthonormal
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode, ScalarNode, seen_by
@@ -22,7 +23,8 @@ from kreisel.mechanics.section import Section
 from kreisel.mechanics.shell import Layer, Shell
 from kreisel.mechanics.structure import Structure
 from kreisel.mechanics.system import System
-from kreisel.mechanics.tree import in_trees
+from kreisel.mechanics.tree import ANY_ROTATION, in_trees
+from kreisel.rotations import Parametrisation
 
 Array = NDArray[np.float64]
 
@@ -231,12 +233,24 @@ class Mechanism:
             raise TypeError(f"{force!r} is no force; joints are added with joint()")
         self.elements.append(force)
 
-    def system(self, coordinates: str = "S3R3") -> System:
+    def system(self, coordinates: str = "S3R3", rotation: Parametrisation | None = None) -> System:
         """The mechanism in the given coordinates: "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ"; "directors", the natural coordinates (twelve
         numbers per body, in the plane six); "quaternions", in R^4 with a constraint, and position (without, if a ball joint holds the body
         to the ground; the joint then disappears); "minimal", the coordinates of the joints of open trees (see :class:`Tree`; a joint that
         closes a loop stays a constraint); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then
-        disappears)."""
+        disappears).
+
+        ``rotation``: of minimal coordinates, three numbers for the rotation of each free body and each ball joint instead of a quaternion:
+        ``kr.rotations.EulerAngles("zxz")`` or any other sequence, ``RotationVector``, ``Cayley``. Where these are singular (gimbal lock, a
+        full turn, half a turn) a run fails; quaternions are nowhere singular.
+
+        >>> from kreisel.rotations import EulerAngles
+        >>> m = Mechanism()
+        >>> hull = m.body("hull", mass=1.0, inertia=(0.1, 0.2, 0.25), rotation=EulerAngles("zxz").matrix([0.1, 1.2, 0.3]))
+        >>> m.system("minimal", rotation=EulerAngles("zxz")).nodes[0].q.round(12)
+        array([0. , 0. , 0. , 0.1, 1.2, 0.3])
+        """
+        any_rotation = self._any_rotation(coordinates, rotation)
         elements = list(self.elements)
         for e in sorted(elements, key=lambda e: not isinstance(e, Joint)):  # joints first: others refer to them
             e.settle(self)
@@ -267,7 +281,7 @@ class Mechanism:
             nodes.append(node)
             elements.append(node.inertia(body.mass, body.inertia))
         if coordinates in MINIMAL_COORDINATES:
-            nodes, elements = in_trees(nodes, elements, self.plane)
+            nodes, elements = in_trees(nodes, elements, self.plane, any_rotation)
         everything = {body.name: n for n in [*nodes, *self.nodes] for body in n.bodies}
         group = COORDINATES.get(coordinates)
         group = group if isinstance(group, RigidMotions) else S3R3
@@ -284,6 +298,18 @@ class Mechanism:
         if self.plane and coordinates in NATURAL_COORDINATES:
             elements = [_in_plane(e, everything) for e in elements]
         return System.of(list(dict.fromkeys(everything.values())), elements, realised)
+
+    def _any_rotation(self, coordinates: str, rotation: Parametrisation | None) -> Freedom:
+        """How free bodies and ball joints turn, in minimal coordinates."""
+        if rotation is None:
+            return ANY_ROTATION
+        if coordinates not in MINIMAL_COORDINATES:
+            raise ValueError(f"rotation={rotation} belongs to coordinates='minimal'; '{coordinates}' has its own way to describe rotations")
+        if self.plane:
+            raise ValueError(f"rotation={rotation}: the mechanism is planar, its rotations are angles")
+        if not isinstance(rotation, Parametrisation) or rotation.n_params != 3:
+            raise ValueError(f"rotation must be three numbers, such as EulerAngles('zxz') or RotationVector, got {rotation!r}")
+        return Attitude(rotation)
 
     def _held(self, body: Body) -> Spherical | None:
         """The ball joint that holds a body to the ground, if there is one."""
