@@ -46,6 +46,10 @@ class Freedom:
         (Siebert, 3.3, corrected): angles about the reciprocal axis, strokes along the axis itself."""
         raise NotImplementedError
 
+    def spin(self, A: Frame, B: Frame) -> ca.SX | None:
+        """The angular velocity, or its one component, that is described by the coordinate; None, if B does not turn with it."""
+        return self.rate(A, B) if self.turns else None
+
     def shifted(self, A: Frame, B: Frame, by: ca.SX) -> ca.SX:
         """A column that is zero where the coordinate has the given value, without a branch: for prescribed motions."""
         return self.value(A, B) - by
@@ -150,6 +154,9 @@ class Ball(Freedom):
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         return ca.mtimes(B.R.T, B.space_omega - A.space_omega)
 
+    def spin(self, A: Frame, B: Frame) -> ca.SX:
+        return self.rate(A, B)
+
     def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
         return _turned(frame, S3.Ad(value), rate)
 
@@ -172,7 +179,10 @@ class Attitude(Freedom):
         return self.rotation.of(ca.mtimes(A.R.T, B.R))
 
     def rate(self, A: Frame, B: Frame) -> ca.SX:
-        return self.rotation.rate(self.value(A, B), ca.mtimes(B.R.T, B.space_omega - A.space_omega), frame="body")
+        return self.rotation.rate(self.value(A, B), self.spin(A, B), frame="body")
+
+    def spin(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.mtimes(B.R.T, B.space_omega - A.space_omega)
 
     def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
         return _turned(frame, self.rotation.matrix(value), self.rotation.omega(value, rate, frame="body"))

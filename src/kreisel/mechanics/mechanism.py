@@ -14,7 +14,7 @@ from kreisel.groups.rigid import RigidMotions
 from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity, vector
-from kreisel.mechanics.freedom import Attitude, Freedom
+from kreisel.mechanics.freedom import Freedom
 from kreisel.mechanics.joints import Joint, Spherical
 from kreisel.mechanics.natural import NaturalNode, Orthonormal
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode, ScalarNode, seen_by
@@ -23,7 +23,7 @@ from kreisel.mechanics.section import Section
 from kreisel.mechanics.shell import Layer, Shell
 from kreisel.mechanics.structure import Structure
 from kreisel.mechanics.system import System
-from kreisel.mechanics.tree import ANY_ROTATION, in_trees
+from kreisel.mechanics.tree import any_rotation, in_trees
 from kreisel.rotations import Parametrisation
 
 Array = NDArray[np.float64]
@@ -250,7 +250,7 @@ class Mechanism:
         >>> m.system("minimal", rotation=EulerAngles("zxz")).nodes[0].q.round(12)
         array([0. , 0. , 0. , 0.1, 1.2, 0.3])
         """
-        any_rotation = self._any_rotation(coordinates, rotation)
+        free = self._free(coordinates, rotation)
         elements = list(self.elements)
         for e in sorted(elements, key=lambda e: not isinstance(e, Joint)):  # joints first: others refer to them
             e.settle(self)
@@ -281,7 +281,7 @@ class Mechanism:
             nodes.append(node)
             elements.append(node.inertia(body.mass, body.inertia))
         if coordinates in MINIMAL_COORDINATES:
-            nodes, elements = in_trees(nodes, elements, self.plane, any_rotation)
+            nodes, elements = in_trees(nodes, elements, self.plane, free)
         everything = {body.name: n for n in [*nodes, *self.nodes] for body in n.bodies}
         group = COORDINATES.get(coordinates)
         group = group if isinstance(group, RigidMotions) else S3R3
@@ -299,17 +299,13 @@ class Mechanism:
             elements = [_in_plane(e, everything) for e in elements]
         return System.of(list(dict.fromkeys(everything.values())), elements, realised)
 
-    def _any_rotation(self, coordinates: str, rotation: Parametrisation | None) -> Freedom:
+    def _free(self, coordinates: str, rotation: Parametrisation | None) -> Freedom:
         """How free bodies and ball joints turn, in minimal coordinates."""
-        if rotation is None:
-            return ANY_ROTATION
-        if coordinates not in MINIMAL_COORDINATES:
+        if rotation is not None and coordinates not in MINIMAL_COORDINATES:
             raise ValueError(f"rotation={rotation} belongs to coordinates='minimal'; '{coordinates}' has its own way to describe rotations")
-        if self.plane:
+        if rotation is not None and self.plane:
             raise ValueError(f"rotation={rotation}: the mechanism is planar, its rotations are angles")
-        if not isinstance(rotation, Parametrisation) or rotation.n_params != 3:
-            raise ValueError(f"rotation must be three numbers, such as EulerAngles('zxz') or RotationVector, got {rotation!r}")
-        return Attitude(rotation)
+        return any_rotation(rotation)
 
     def _held(self, body: Body) -> Spherical | None:
         """The ball joint that holds a body to the ground, if there is one."""

@@ -156,15 +156,20 @@ class DirectorTree(Redundant, Tree):
     """The same with bodies in natural coordinates, and the velocities of these."""
 
     def mean_velocity(self, q: ca.SX, v: ca.SX, h: ca.SX) -> ca.SX:
-        """The rates B(q) v of the joint coordinates. Of an angle with the rate w, the midpoint rule for directors makes 2 atan(h w/2)/h."""
+        """The rates B(q) v of the joint coordinates. The midpoint rule for directors makes 2 atan(h w/2)/h of
+        an angular velocity w."""
         frames = {body: self.seat(body).frame(q, v) for body in self.carried}
         found = []
         for link in self.links:
             A, B = link.frames(frames)
-            for f in link.freedoms:
-                rate = f.rate(A, B)
-                y = h / 2 * (ca.norm_2(rate) + 1e-12) if f.turns or isinstance(f, Ball) else None
-                found.append(rate if y is None else rate * ca.atan(y) / y)
+            for f, (i, _) in zip(link.freedoms, link.at, strict=True):
+                w = f.spin(A, B)
+                # Numbers of a rotation matrix would be those of the least angle, not those it was reached with.
+                rate = f.rotation.rate(q[i], w, frame="body") if isinstance(f, Attitude) else f.rate(A, B)
+                if w is not None:
+                    y = h / 2 * (ca.norm_2(w) + 1e-12)
+                    rate = rate * ca.atan(y) / y
+                found.append(rate)
         return ca.vertcat(*found)
 
     def null_space(self, theta: ca.SX, middle: Mapping[str, ca.SX], u: ca.SX) -> dict[str, ca.SX]:
@@ -183,6 +188,15 @@ class DirectorTree(Redundant, Tree):
         return found
 
 
+def any_rotation(rotation: Parametrisation | None) -> Freedom:
+    """How free bodies and ball joints in space turn: by quaternions, or by the three numbers of a parametrisation."""
+    if rotation is None:
+        return ANY_ROTATION
+    if not isinstance(rotation, Parametrisation) or rotation.n_params != 3:
+        raise ValueError(f"rotation must be three numbers, such as EulerAngles('zxz') or RotationVector, got {rotation!r}")
+    return Attitude(rotation)
+
+
 def group_of(links: Sequence[Link]) -> Group:
     """Where the coordinates of a tree live: R(n), unless there are quaternions."""
     groups = [f.group for link in links for f in link.freedoms]
@@ -194,14 +208,14 @@ def group_of(links: Sequence[Link]) -> Group:
 
 
 def in_trees(
-    nodes: Sequence[Node], elements: Sequence[Element], plane: bool, any_rotation: Freedom = ANY_ROTATION
+    nodes: Sequence[Node], elements: Sequence[Element], plane: bool, free: Freedom = ANY_ROTATION
 ) -> tuple[list[Node], list[Element]]:
     """Bodies on trees in the place of bodies by themselves, and the elements with no more constraints of the joints in the trees.
 
-    Bodies in natural coordinates stay in these, on a :class:`DirectorTree`. ``any_rotation``: that of free bodies and ball joints in space.
+    Bodies in natural coordinates stay in these, on a :class:`DirectorTree`. ``free``: the rotation of free bodies and ball joints in space.
     """
     frames = {n.name: n.frame(ca.SX(n.q), ca.SX(n.v)) for n in nodes}
-    trees = forest(list(frames), [e for e in elements if isinstance(e, Joint)], plane, frames, any_rotation)
+    trees = forest(list(frames), [e for e in elements if isinstance(e, Joint)], plane, frames, free)
     carried = {n.name: n for n in nodes}
     new: list[Node] = []
     for links in trees:
@@ -220,7 +234,7 @@ def tree_joints(nodes: Sequence[Node], elements: Sequence[Element]) -> set[str]:
 
 
 def forest(
-    bodies: Sequence[str], joints: Sequence[Joint], plane: bool, frames: Mapping[str, Frame], any_rotation: Freedom = ANY_ROTATION
+    bodies: Sequence[str], joints: Sequence[Joint], plane: bool, frames: Mapping[str, Frame], free: Freedom = ANY_ROTATION
 ) -> list[list[Link]]:
     """The trees that joints make of bodies, grown from the ground, joints in the order in which they were added.
 
@@ -233,7 +247,7 @@ def forest(
 
     def grow(body: str, parent: str, joint: Joint | None) -> None:
         root[body] = body if parent == Ground.name else root[parent]
-        freedoms = _freedoms(joint, plane, frames, any_rotation)
+        freedoms = _freedoms(joint, plane, frames, free)
         tree = trees.setdefault(root[body], [])
         i, j = (sum(getattr(f.group, n) for link in tree for f in link.freedoms) for n in ("n_params", "dim"))
         at = []
@@ -296,12 +310,12 @@ def _number(x: ca.SX) -> Array:
     return np.array(ca.evalf(ca.densify(ca.SX(x)))).ravel("F")
 
 
-def _freedoms(joint: Joint | None, plane: bool, frames: Mapping[str, Frame], any_rotation: Freedom = ANY_ROTATION) -> tuple[Freedom, ...]:
+def _freedoms(joint: Joint | None, plane: bool, frames: Mapping[str, Frame], free: Freedom = ANY_ROTATION) -> tuple[Freedom, ...]:
     """What a joint leaves, in the plane only what stays in it."""
     if joint is None:
-        return (Slide(0), Slide(1), Turn()) if plane else (Shift(), any_rotation)
+        return (Slide(0), Slide(1), Turn()) if plane else (Shift(), free)
     if isinstance(joint, Spherical):
-        return (Turn(),) if plane else (any_rotation,)
+        return (Turn(),) if plane else (free,)
     found = tuple(joint.freedoms.values())
     if not plane:
         return found
