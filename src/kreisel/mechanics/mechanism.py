@@ -20,6 +20,7 @@ from kreisel.mechanics.natural import NaturalNode, Orthonormal
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode, ScalarNode, seen_by
 from kreisel.mechanics.quaternions import QuaternionNode, Unit
 from kreisel.mechanics.section import Section
+from kreisel.mechanics.shared import share
 from kreisel.mechanics.shell import Layer, Shell
 from kreisel.mechanics.structure import Structure
 from kreisel.mechanics.system import System
@@ -32,8 +33,9 @@ Array = NDArray[np.float64]
 COORDINATES: dict[str, Group] = {"SO3xR3": SO3 * R(3), "S3xR3": S3 * R(3), "SE3": SE3, "S3R3": S3R3, "UDQ": UDQ}
 #: Coordinates of bodies that turn about a fixed point.
 PIVOT_COORDINATES: dict[str, Group] = {"SO3": SO3, "S3": S3}
-#: Natural coordinates, and quaternions with a constraint.
+#: Natural coordinates: of each body, or of points and vectors that bodies share; and quaternions with a constraint.
 NATURAL_COORDINATES = ("directors",)
+SHARED_COORDINATES = ("natural",)
 #: Joint coordinates of trees.
 MINIMAL_COORDINATES = ("minimal",)
 QUATERNIONS = "quaternions"
@@ -235,10 +237,11 @@ class Mechanism:
 
     def system(self, coordinates: str = "S3R3", rotation: Parametrisation | None = None) -> System:
         """The mechanism in the given coordinates: "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ"; "directors", the natural coordinates (twelve
-        numbers per body, in the plane six); "quaternions", in R^4 with a constraint, and position (without, if a ball joint holds the body
-        to the ground; the joint then disappears); "minimal", the coordinates of the joints of open trees (see :class:`Tree`; a joint that
-        closes a loop stays a constraint); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then
-        disappears).
+        numbers per body, in the plane six); "natural", points and unit vectors instead, which bodies share at their joints, so that these
+        need no constraints (see :mod:`~kreisel.mechanics.shared`; the motion is the same as in directors, to rounding);
+        "quaternions", in R^4 with a constraint, and position (without, if a ball joint holds the body to the ground; the joint then
+        disappears); "minimal", the coordinates of the joints of open trees (see :class:`Tree`; a joint that closes a loop stays a
+        constraint); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then disappears).
 
         ``rotation``: of minimal coordinates, three numbers for the rotation of each free body and each ball joint instead of a quaternion:
         ``kr.rotations.EulerAngles("zxz")`` or any other sequence, ``RotationVector``, ``Cayley``. Where these are singular (gimbal lock, a
@@ -251,6 +254,8 @@ class Mechanism:
         array([0. , 0. , 0. , 0.1, 1.2, 0.3])
         """
         free = self._free(coordinates, rotation)
+        if coordinates in SHARED_COORDINATES:
+            return share(self.system("directors"))
         elements = list(self.elements)
         for e in sorted(elements, key=lambda e: not isinstance(e, Joint)):  # joints first: others refer to them
             e.settle(self)
@@ -275,7 +280,9 @@ class Mechanism:
                     node = QuaternionNode(body.name, pivot.parameters["at_a"], -pivot.parameters["at_b"])
                 elements.append(Unit(body.name))
             else:
-                known = ", ".join([*COORDINATES, *PIVOT_COORDINATES, *NATURAL_COORDINATES, QUATERNIONS, *MINIMAL_COORDINATES])
+                known = ", ".join(
+                    [*COORDINATES, *PIVOT_COORDINATES, *NATURAL_COORDINATES, *SHARED_COORDINATES, QUATERNIONS, *MINIMAL_COORDINATES]
+                )
                 raise ValueError(f"coordinates must be one of {known}, got '{coordinates}'")
             node.q, node.v = node.place(body.rotation, body.position, body.omega, body.velocity)
             nodes.append(node)

@@ -132,7 +132,9 @@ class System:
                 history, e = histories[e.control], copy(e)
                 e.control, e.history = None, history
             elements.append(e)
-        return System.of(self.nodes, elements, self.structures)
+        system = System.of(self.nodes, elements, self.structures)
+        system.original = self.original
+        return system
 
     def reduced(
         self, formula: Callable[[ca.SX], Mapping[str, ca.SX]], q: ArrayLike, v: ArrayLike | None = None, name: str = "theta"

@@ -122,9 +122,12 @@ class REM(Method):
         for node in system.nodes:
             if not isinstance(node.group, R) or isinstance(node, Tree):
                 return f"'{node.name}' has coordinates on {node.group}; it needs coordinates='directors'"
-        described = tree_joints(self._bodies(system), system.elements)
+        bodies = self._bodies(system)
+        described = tree_joints(bodies, system.elements) | {e.name for e in system.elements if isinstance(e, Orthonormal)}
         for e, rows, pfaffian in zip(system.elements, system.rows, system.pfaffian_rows, strict=True):
-            if pfaffian or (rows and e.name not in described and not isinstance(e, Orthonormal)):
+            if isinstance(e, Orthonormal) and rows and e.bodies[0] not in {n.name for n in bodies}:
+                return f"'{e.bodies[0]}' shares its coordinates with others; it needs coordinates='directors'"
+            if pfaffian or (rows and e.name not in described):
                 what = f"'{e.name}' closes a loop or is a constraint that no joint coordinate describes"
                 return f"{what}; it needs an open tree (BEM does not)"
         return constant_mass(system.original or system)
