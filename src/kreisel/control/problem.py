@@ -35,7 +35,7 @@ class OptimalControl:
     ``horizon``: its length T in s, or bounds (shortest, longest) between which it is free. ``steps``: the number of steps, in each of which
     controls are constant. ``start``: another one than the system's, as ``initial`` of :func:`kreisel.simulate`. ``end``: see
     :class:`Target`. ``cost``: default the control effort. ``bounds``: (lower, upper) of controls and joint coordinates by name, None for
-    none. ``path``: conditions at all times. ``guess``: "constant" (the start), "linear" (in joint coordinates, free bodies along
+    none. ``path``: conditions at all times. ``guess``: "constant" (the start), "linear" (straight on in joint coordinates, free bodies along
     geodesics), a solution, an earlier result, or ``{name: values or function of s in [0, 1]}`` of joint coordinates, controls and free
     bodies (positions, rotation matrices).
 
