@@ -199,7 +199,7 @@ class _Operation:
 
     @classmethod
     def of(cls, inputs: ca.SX, outputs: list[ca.SX], sources: Integers, targets: Integers) -> _Operation:
-        out = ca.densify(ca.vertcat(*ca.cse(outputs)))
+        out = ca.densify(ca.vertcat(*(ca.vec(y) for y in ca.cse(outputs))))
         kernel = compile(ca.Function("stage", [inputs], [out]), LANES)
         return cls(
             kernel.address,
