@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import kreisel as kr
+from kreisel.rotations import EulerAngles, EulerParameters, RotationVector
 
 
 def relative(x):
@@ -54,6 +55,30 @@ def test_the_same_as_bem(steps):
             assert_allclose(rem.joint(joint).coordinates[name], x, atol=1e-11)
     assert_allclose(rem.joint("ball").reaction_force[1:], bem.joint("ball").reaction_force[1:], atol=1e-8)
     assert {name: list(x) for name, x in rem.controls.items()} == {name: list(x) for name, x in bem.controls.items()}
+
+
+@pytest.mark.parametrize("rotation", [RotationVector, EulerAngles("xyz")], ids=str)
+def test_absolute_rotations(rotation):
+    """Other unknowns, the same motion (Siebert, (4.11), (4.12)): of a ball joint and of a free body."""
+    system = cluster().system("directors")
+    first, second = (kr.simulate(system, 1, 0.05, m, controls={"u": 2.0, "w": -1.0}) for m in (kr.REM(), kr.REM(rotation=rotation)))
+    assert second.message == kr.Status.REACHED_END.value
+    assert_allclose(second.q, first.q, atol=1e-12)
+    assert_allclose(second.v, first.v, atol=1e-10)
+
+
+@pytest.mark.parametrize(("step", "through"), [(0.02, True), (0.1, False)])
+def test_the_absolute_vector_is_singular_at_a_full_turn(step, through):
+    """Beyond half a turn it still leads on; past a full one only if it stays away a little, for small steps. Good states are kept."""
+    m = kr.Mechanism()
+    m.body("hull", 1.0, (0.1, 0.2, 0.25), omega=(2.0, 0.1, 0.04))
+    exact, sol = (kr.simulate(m.system("directors"), 8, step, method) for method in (kr.REM(), kr.REM(rotation=RotationVector)))
+    assert exact.message == kr.Status.REACHED_END.value
+    assert_allclose(sol.q, exact.q[: len(sol.t)], atol=1e-10)
+    assert (sol.success, sol.status is kr.Status.NOT_CONVERGED) == (through, not through)
+    assert sol.t[-1] > 0.9 * np.pi  # 2 rad/s
+    assert "'hull' was near to a singularity of its coordinates (0.0" in sol.message
+    assert "the rate equation of the rotation vector is singular at a full turn" in sol.message
 
 
 def test_covariant_inputs():
@@ -192,6 +217,8 @@ def test_a_start_of_ones_own():
 def test_what_is_refused():
     with pytest.raises(ValueError, match=r"REM does not fit this system: 'top' has coordinates on S3R3; it needs coordinates='directors'"):
         kr.simulate(kr.models.heavy_top("S3R3"), 1, 0.1, kr.REM())
+    with pytest.raises(ValueError, match=r"rotation must be three numbers, such as .*, got EulerParameters"):
+        kr.simulate(manipulator("directors"), 1, 0.1, kr.REM(rotation=EulerParameters))
     with pytest.raises(ValueError, match=r"REM does not fit this system: 'tree of link 1' has coordinates on R\(3\)"):
         kr.simulate(kr.models.three_link("minimal"), 1, 0.1, kr.REM())
     m = cluster()

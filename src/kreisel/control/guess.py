@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kreisel.control.conditions import Joined, Target
 from kreisel.control.discrete import Discrete
 from kreisel.control.moment import Moment
-from kreisel.groups import S3, SO3
+from kreisel.groups import S3, SO3, convert
 from kreisel.mechanics.carrier import Redundant
 from kreisel.mechanics.freedom import Ball
 from kreisel.mechanics.joints import Joint
@@ -37,11 +37,6 @@ class Course:
     poses: dict[str, Poses] = field(default_factory=dict)
     nodes: dict[str, tuple[Array, Array]] = field(default_factory=dict)
     controls: dict[str, Array] = field(default_factory=dict)
-
-    @classmethod
-    def constant(cls, d: Discrete) -> Course:
-        """The start, all the time."""
-        return cls()
 
     @classmethod
     def of_solution(cls, solution: Solution, times: Array) -> Course:
@@ -122,11 +117,9 @@ class Course:
 
     def _placed(self, node: Node) -> tuple[Array, Array]:
         found = [node.place(*(a[k] for a in self.poses[node.name])) for k in range(len(self.poses[node.name][0]))]
-        q = np.array([f[0] for f in found])
-        return node.group.continuous(q) if hasattr(node.group, "continuous") else q, np.array([f[1] for f in found])
+        return np.array([f[0] for f in found]), np.array([f[1] for f in found])
 
     def _joint_coordinates(self, tree: Tree) -> Array:
-        frames = {b.name: _frame(*(a[0] for a in self.poses[b.name])) for b in tree.bodies}
         n = len(next(iter(self.poses.values()))[0])
         q = np.zeros((n, tree.group.n_params))
         for k in range(n):
@@ -140,9 +133,7 @@ class Course:
                 if f.turns:
                     q[:, at] = np.unwrap(q[:, at], axis=0)
                 elif isinstance(f, Ball):
-                    for k in range(1, n):
-                        if q[k, at] @ q[k - 1, at] < 0:
-                            q[k, at] *= -1
+                    q[:, at] = _continuous(q[:, at])
         return q
 
 
@@ -202,8 +193,8 @@ def linear(d: Discrete, target: Target, times: Array) -> Course:
         elif link.body in wanted:
             x, A = wanted[link.body]
             if isinstance(f, Ball) and A is not None:
-                d = S3.difference(start, S3.from_rotations(SO3, SO3.from_matrix(A)))
-                return np.array([S3.retract(start, a * d) for a in s])
+                way = S3.difference(start, convert(A.ravel(), SO3, S3))
+                return np.array([S3.retract(start, a * way) for a in s])
             if not isinstance(f, Ball) and x is not None and len(start) == 3:
                 return start + s[:, None] * (x - start)
         return np.repeat(start[None], len(s), axis=0)
@@ -222,29 +213,59 @@ def _target_poses(d: Discrete, target: Target) -> dict[str, tuple[Array | None, 
     return out
 
 
-def given(d: Discrete, times: Array, coordinates: Mapping[Joined, Any]) -> Course:
-    """Joint coordinates as the user gives them: arrays over the times, or functions of s in [0, 1]; others stay as at the start."""
+def given(d: Discrete, times: Array, values: Mapping[Joined, Any]) -> Course:
+    """Joint coordinates, poses of free bodies ``{name: (positions or None, rotation matrices or None)}`` and controls, as the user gives
+    them: arrays over the times (of controls: over the steps), or functions of s in [0, 1]. Others stay as at the start."""
     s = (times - times[0]) / (times[-1] - times[0])
-    known = {}
-    for key, value in coordinates.items():
-        y = np.array([float(value(a)) for a in s]) if callable(value) else np.asarray(value, dtype=float)
-        if y.shape != s.shape or not np.all(np.isfinite(y)):
-            raise ValueError(f"guess: '{key}' needs {len(s)} finite numbers, one per time, or a function of s in [0, 1]")
-        known[(key, "") if isinstance(key, str) else key] = y
     joints = {e.name for e in d.shown.elements if isinstance(e, Joint)}
-    for joint, _ in known:
-        if joint not in joints:
-            raise ValueError(f"guess: there is no joint '{joint}'; there are {sorted(joints)}")
+    bodies, controls = {n.name for n in d.shown.bodies}, d.transcription.controls
 
-    def values(link: Link, k: int, start: Array) -> Array:
+    def numbers(key: Any, value: Any, shape: tuple[int, ...], at: Array) -> Array:
+        y = np.array([np.asarray(value(a), dtype=float) for a in at]) if callable(value) else np.asarray(value, dtype=float)
+        if y.shape != (len(at), *shape) or not np.all(np.isfinite(y)):
+            raise ValueError(f"guess: '{key}' needs {(len(at), *shape)} finite numbers, or a function of s in [0, 1]; got {y.shape}")
+        return y
+
+    known: dict[Any, Any] = {}
+    inputs: dict[str, Array] = {}
+    for key, value in values.items():
+        joint = key if isinstance(key, str) else key[0]
+        if joint in controls:
+            inputs[joint] = numbers(key, value, (), (s[1:] + s[:-1]) / 2)
+        elif joint in joints:
+            known[(key, "") if isinstance(key, str) else key] = numbers(key, value, (), s)[:, None]
+        elif joint in bodies:
+            x, A = value
+            known[joint] = (None if x is None else numbers(key, x, (3,), s), None if A is None else numbers(key, A, (3, 3), s))
+        else:
+            raise ValueError(f"guess: there is no joint, free body or control '{joint}'; there are {sorted({*joints, *bodies, *controls})}")
+
+    def of_link(link: Link, k: int, start: Array) -> Array:
+        f = link.freedoms[k]
         if link.joint is not None:
-            names = [name for name, freedom in link.joint.freedoms.items() if freedom == link.freedoms[k]]
+            names = [name for name, freedom in link.joint.freedoms.items() if freedom == f]
             for name in [*names, ""]:
                 if (link.joint.name, name) in known:
-                    return known[link.joint.name, name][:, None]
+                    return np.asarray(known[link.joint.name, name])
+        elif link.body in known:
+            x, A = known[link.body]
+            if isinstance(f, Ball) and A is not None:
+                return _continuous(np.array([convert(a.ravel(), SO3, S3) for a in A]))
+            if not isinstance(f, Ball) and x is not None and len(start) == 3:
+                return np.asarray(x)
         return np.repeat(start[None], len(s), axis=0)
 
-    return Course.of_joints(d.shown, times, values)
+    course = Course.of_joints(d.shown, times, of_link) if known else Course()
+    course.controls = inputs
+    return course
+
+
+def _continuous(q: Array) -> Array:
+    """Quaternions with the signs that follow each other most closely."""
+    for k in range(1, len(q)):
+        if q[k] @ q[k - 1] < 0:
+            q[k] *= -1
+    return q
 
 
 def variables(d: Discrete, course: Course) -> tuple[Array, Array]:

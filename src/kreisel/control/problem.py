@@ -36,7 +36,8 @@ class OptimalControl:
     controls are constant. ``start``: another one than the system's, as ``initial`` of :func:`kreisel.simulate`. ``end``: see
     :class:`Target`. ``cost``: default the control effort. ``bounds``: (lower, upper) of controls and joint coordinates by name, None for
     none. ``path``: conditions at all times. ``guess``: "constant" (the start), "linear" (in joint coordinates, free bodies along
-    geodesics), joint coordinates ``{name: values or function of s in [0, 1]}``, a solution, or an earlier result.
+    geodesics), a solution, an earlier result, or ``{name: values or function of s in [0, 1]}`` of joint coordinates, controls and free
+    bodies (positions, rotation matrices).
 
     >>> import kreisel as kr
     >>> m = kr.Mechanism(gravity=(0, -9.81), plane=True)

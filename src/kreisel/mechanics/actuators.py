@@ -5,11 +5,13 @@ They name the joint or scalar they belong to. A positive torque, thrust or drive
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.forces import History
@@ -20,6 +22,9 @@ from kreisel.mechanics.node import ScalarNode
 
 if TYPE_CHECKING:
     from kreisel.mechanics.mechanism import Mechanism
+
+
+Array = NDArray[np.float64]
 
 
 class OnJoint(Element):
@@ -129,6 +134,29 @@ class Drive(Input):
 
     def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
         return self.input(p, t) * virtual[0].rate
+
+
+class GeneralisedForce(Input):
+    """An input u on the equations of motion (or the momenta) of a node: u b. ``direction``: b, one number per velocity."""
+
+    def __init__(self, control: str, direction: Array) -> None:
+        super().__init__(f"input {control}", "q")
+        self.take(control, None)
+        self.parameters["direction"] = direction
+
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
+        return self.input(p, t) * ca.dot(p.direction, virtual[0].v)
+
+
+def generalised_forces(controls: Sequence[str], inputs: ArrayLike | None, n: int) -> list[Element]:
+    """The inputs B u with the matrix B = ``inputs``, (n, number of controls); without, one per velocity."""
+    names = [controls] if isinstance(controls, str) else list(controls)
+    if inputs is None and names and len(names) != n:
+        raise ValueError(f"there are {len(names)} controls {names} for {n} coordinates; `inputs` must say how they act")
+    B = np.eye(n)[:, : len(names)] if inputs is None else np.array(inputs, dtype=float)
+    if B.shape != (n, len(names)) or not np.all(np.isfinite(B)):
+        raise ValueError(f"inputs must be {(n, len(names))} finite numbers, a row per coordinate, a column per control; got {B.shape}")
+    return [GeneralisedForce(name, b) for name, b in zip(names, B.T, strict=True)]
 
 
 class PrescribedJoint(OnJoint):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import R
-from kreisel.mechanics.actuators import Input
+from kreisel.mechanics.actuators import GeneralisedForce, generalised_forces
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.frame import Frame
 from kreisel.mechanics.node import Node
@@ -33,19 +33,6 @@ class HamiltonFunction(Element):
     def potential(self, p: SimpleNamespace, t: ca.SX, node: Frame) -> ca.SX:
         """All of the energy: there is no mass that would add to it."""
         return ca.SX(self.formula(node.q, node.v))
-
-
-class GeneralisedForce(Input):
-    """An input u on the momenta: u b. ``direction``: b, one number per coordinate."""
-
-    def __init__(self, control: str, direction: Array) -> None:
-        super().__init__(f"input {control}", "q")
-        self.take(control, None)
-        self.parameters["direction"] = direction
-
-    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
-        """In a virtual motion, whose ``v`` are rates of q."""
-        return self.input(p, t) * ca.dot(p.direction, virtual[0].v)
 
 
 class Hamiltonian(System):
@@ -74,13 +61,7 @@ class Hamiltonian(System):
         controls: Sequence[str] = (),
         inputs: ArrayLike | None = None,
     ) -> None:
-        names = [controls] if isinstance(controls, str) else list(controls)
-        if inputs is None and names and len(names) != n:
-            raise ValueError(f"there are {len(names)} controls {names} for {n} coordinates; `inputs` must say how they act")
-        B = np.eye(n)[:, : len(names)] if inputs is None else np.array(inputs, dtype=float)
-        if B.shape != (n, len(names)) or not np.all(np.isfinite(B)):
-            raise ValueError(f"inputs must be {(n, len(names))} finite numbers, a row per coordinate, a column per control; got {B.shape}")
-        self._set([Node("q", R(n), q, p)], [HamiltonFunction(H), *(GeneralisedForce(name, b) for name, b in zip(names, B.T, strict=True))])
+        self._set([Node("q", R(n), q, p)], [HamiltonFunction(H), *generalised_forces(controls, inputs, n)])
 
     @property
     def H(self) -> Callable[[ca.SX, ca.SX], ca.SX]:

@@ -119,7 +119,7 @@ class Solution:
 
     def multipliers(self, kind: str = "raw") -> Array:
         """Multipliers of the holonomic constraints: ``"raw"`` as the method has them, ``"interpolated"`` or ``"separate"`` (RATTLie;
-        Hante, 3.5)."""
+        Hante, 3.5), or ``"consistent"``: those that belong to q and v by the equations of motion."""
         from kreisel.simulation.multipliers import multipliers
 
         return multipliers(self, kind)[0]
