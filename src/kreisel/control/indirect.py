@@ -113,6 +113,13 @@ class Extremal:
         """The mean of the costates over time, (2 n,): Siebert, (8.58)."""
         return np.asarray(self.costates.mean(axis=0))
 
+    def at(self, steps: int) -> tuple[Array, Array]:
+        """States and costates over another number of steps, between the known ones linear in time."""
+        t = np.linspace(0.0, self.horizon, steps + 1)
+        x, l = ((self.t, self.x), t), ((_middle(self.t), self.costates), _middle(t))
+        first, second = (np.stack([np.interp(at, times, y) for y in values.T], axis=1) for (times, values), at in (x, l))
+        return first, second
+
     @cached_property
     def solution(self) -> Solution:
         """The motion, as of a simulation: with energy, work and balance."""
@@ -152,7 +159,7 @@ def solve(
     end_p: ArrayLike,
     weights: ArrayLike | None = None,
     hessian: str | None = None,
-    guess: Result | tuple[ArrayLike, ArrayLike] | ArrayLike | None = None,
+    guess: Extremal | Result | tuple[ArrayLike, ArrayLike] | ArrayLike | None = None,
     iterations: int = 100,
 ) -> Extremal:
     """Newton's method on the discrete necessary conditions, from the solution of the direct transcription and its multipliers.
@@ -162,9 +169,9 @@ def solve(
     the middle of both steps (8.53); or "quotient", for one degree of freedom with H = T(p) + V(q), the quotients of differences by q and
     by p (8.21), (8.26), default for Greenspan and for the midpoint rule where it fits.
 
-    ``guess``: states (N + 1, 2 n) for the direct transcription, by default those of a cubic path; or a direct solution; or states and
-    costates (N, 2 n), from which Newton's method starts at once. It finds what is near, minimum or not: the direct solution tells them
-    apart.
+    ``guess``: states (N + 1, 2 n) for the direct transcription, by default those of a cubic path; or a direct solution; or where Newton's
+    method starts at once: states and costates (N, 2 n), or an earlier result with any number of steps. It finds what is near, minimum or
+    not: the direct solution tells them apart.
 
     >>> import kreisel as kr
     >>> pendulum = kr.Hamiltonian(lambda q, p: p[0] ** 2 / 2 - 9.81 * ca.sin(q[0]), 1, controls="u")
@@ -175,6 +182,8 @@ def solve(
     True
     """
     conditions = Conditions(system, method, horizon, steps, end_q, end_p, weights, hessian)
+    if isinstance(guess, Extremal):
+        guess = guess.at(conditions.steps)
     if isinstance(guess, tuple):
         return conditions.solve(*conditions.check(*guess), iterations)
     direct = guess if isinstance(guess, Result) else conditions.direct(None if guess is None else np.asarray(guess, dtype=float))
@@ -515,6 +524,10 @@ def _sizes(a: Array) -> Array:
     """The largest value of each component over time, or one."""
     size = np.abs(a).max(axis=0)
     return np.where(size > 0, size, 1.0)
+
+
+def _middle(t: Array) -> Array:
+    return np.asarray((t[1:] + t[:-1]) / 2)
 
 
 def _norm(x: Array, l: Array) -> float:
