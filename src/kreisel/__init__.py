@@ -84,6 +84,7 @@ from kreisel.methods import (
 
 if TYPE_CHECKING:
     from kreisel import exact, frames, inertia, rotations, stability, view
+    from kreisel.control import Condition, Cost, Ipopt, OptimalControl, Target, duration, effort, final, running
     from kreisel.simulation import (
         InconsistentStart,
         Modes,
@@ -131,7 +132,8 @@ _LATER = (
 )
 # Modules of their own, when they are asked for.
 _SWEEPS = ("Design", "sweep")
-_MODULES = ("exact", "frames", "inertia", "rotations", "stability", "view")
+_CONTROL = ("Condition", "Cost", "Ipopt", "OptimalControl", "Target", "duration", "effort", "final", "running")
+_MODULES = ("control", "exact", "frames", "inertia", "rotations", "stability", "view")
 
 
 def __getattr__(name: str) -> Any:
@@ -142,13 +144,15 @@ def __getattr__(name: str) -> Any:
         return globals()[name]
     if name in _SWEEPS:
         return getattr(import_module("kreisel.sweeps"), name)
+    if name in _CONTROL:
+        return getattr(import_module("kreisel.control"), name)
     if name in _MODULES:
         return import_module(f"kreisel.{name}")
     raise AttributeError(f"module 'kreisel' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER, *_SWEEPS, *_MODULES])
+    return sorted([*globals(), *_LATER, *_SWEEPS, *_CONTROL, *_MODULES])
 
 
 __all__ = [
@@ -169,7 +173,9 @@ __all__ = [
     "Beam",
     "BlackBox",
     "Composition",
+    "Condition",
     "Constraint",
+    "Cost",
     "Curve",
     "Cylindrical",
     "Damper",
@@ -189,6 +195,7 @@ __all__ = [
     "Hamiltonian",
     "Ida",
     "InconsistentStart",
+    "Ipopt",
     "Joint",
     "JointFriction",
     "KnifeEdge",
@@ -199,6 +206,7 @@ __all__ = [
     "Modes",
     "Newmark",
     "Newton",
+    "OptimalControl",
     "Pfaffian",
     "Planar",
     "Potential",
@@ -223,6 +231,7 @@ __all__ = [
     "State",
     "Status",
     "System",
+    "Target",
     "Thrust",
     "Torque",
     "TorsionSpring",
@@ -234,10 +243,13 @@ __all__ = [
     "assemble",
     "convert",
     "convert_velocity",
+    "duration",
+    "effort",
     "embedding_norm",
     "equilibrium",
     "equilibrium_path",
     "exact",
+    "final",
     "frames",
     "helix",
     "imbalance",
@@ -250,6 +262,7 @@ __all__ = [
     "natural",
     "random_steps",
     "rotations",
+    "running",
     "simulate",
     "stability",
     "straight",

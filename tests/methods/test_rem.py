@@ -218,7 +218,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match=r"REM does not fit this system: 'top' has coordinates on S3R3; it needs coordinates='directors'"):
         kr.simulate(kr.models.heavy_top("S3R3"), 1, 0.1, kr.REM())
     with pytest.raises(ValueError, match=r"rotation must be three numbers, such as .*, got EulerParameters"):
-        kr.simulate(manipulator("directors"), 1, 0.1, kr.REM(rotation=EulerParameters))
+        kr.simulate(kr.models.three_link(), 1, 0.1, kr.REM(rotation=EulerParameters))
     with pytest.raises(ValueError, match=r"REM does not fit this system: 'tree of link 1' has coordinates on R\(3\)"):
         kr.simulate(kr.models.three_link("minimal"), 1, 0.1, kr.REM())
     m = cluster()

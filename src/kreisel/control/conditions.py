@@ -142,7 +142,7 @@ class Target:
             found += [_rate(key, value) for key, value in self.rates.items()]
         for body, (x, A) in self.frames.items():
             if x is not None:
-                found.append(Condition.equal(f"position of {body}", lambda s, body=body: s.position(body), np.asarray(x, dtype=float)))
+                found.append(_position(body, np.asarray(x, dtype=float)))
             if A is not None:
                 found.append(_rotation(body, np.asarray(A, dtype=float)))
         if self.q is not None:
@@ -168,6 +168,12 @@ def _coordinate(key: Joined, value: float) -> Condition:
 def _rate(key: Joined, value: float) -> Condition:
     joint, name = _pair(key)
     return Condition.equal(f"rate of {joint} at the end", lambda s: s.rate(joint, name), float(value))
+
+
+def _position(body: str, x: Array) -> Condition:
+    if x.shape != (3,):
+        raise ValueError(f"end: the position of '{body}' must have shape (3,), got {x.shape}")
+    return Condition.equal(f"position of {body}", lambda s: s.position(body), x)
 
 
 def _rotation(body: str, A: Array) -> Condition:

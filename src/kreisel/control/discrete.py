@@ -140,12 +140,7 @@ class Discrete:
             joint, name = (key, "") if isinstance(key, str) else key
             if not any(e.name == joint for e in self.shown.elements):
                 raise ValueError(f"bounds: there is no control and no joint '{joint}'; there are the controls {names}")
-            inside = [b for b in (low, high) if np.isfinite(b)]
-            # Of one bound, half a turn beside it.
-            near = float(np.mean(inside)) if len(inside) == 2 else (low + np.pi / 2 if np.isfinite(low) else high - np.pi / 2)
-            conditions.append(
-                Condition(joint, lambda s, joint=joint, name=name, near=near: s.coordinate(joint, name, near), low, high)
-            )
+            conditions.append(_bounded(joint, name, low, high))
         return u, [*conditions, *path]
 
     def _end(self, conditions: list[Condition], last: Moment) -> tuple[ca.SX, Array, Array, list[str]]:
@@ -176,3 +171,10 @@ class Discrete:
         if row.kind == "u":
             return f"the bounds of '{self.transcription.controls[row.index]}' {when}"
         return f"the equations of motion of {self.transcription.owner(row.kind, row.index)} {when}"
+
+
+def _bounded(joint: str, name: str, low: float, high: float) -> Condition:
+    """A joint coordinate between bounds. An angle is given within half a turn of their middle; of one bound, of a quarter turn beside."""
+    inside = [b for b in (low, high) if np.isfinite(b)]
+    near = float(np.mean(inside)) if len(inside) == 2 else (low + np.pi / 2 if np.isfinite(low) else high - np.pi / 2)
+    return Condition(joint, lambda s: s.coordinate(joint, name, near), low, high)

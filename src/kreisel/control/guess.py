@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import casadi as ca
@@ -71,7 +72,7 @@ class Course:
                 for k, (at, _) in enumerate(link.at):
                     q[:, at] = values(link, k, tree.q[at])
             # Velocities of the course: differences.
-            steps = np.array([tree.group.difference(a, b) for a, b in zip(q[:-1], q[1:], strict=True)]) / np.diff(times)[:, None]
+            steps = np.array([tree.group.difference(a, b) for a, b in pairwise(q)]) / np.diff(times)[:, None]
             v = np.vstack([steps[:1], (steps[1:] + steps[:-1]) / 2, steps[-1:]])
             v[0], v[-1] = tree.v, 0.0
             course.nodes[tree.name] = q, v
@@ -189,14 +190,14 @@ def linear(d: Discrete, target: Target, times: Array) -> Course:
             for name in [*names, ""]:
                 if (link.joint.name, name) in goal:
                     end = goal[link.joint.name, name]
-                    return start + s[:, None] * (end - start)
+                    return np.asarray(start + s[:, None] * (end - start))
         elif link.body in wanted:
             x, A = wanted[link.body]
             if isinstance(f, Ball) and A is not None:
                 way = S3.difference(start, convert(A.ravel(), SO3, S3))
                 return np.array([S3.retract(start, a * way) for a in s])
             if not isinstance(f, Ball) and x is not None and len(start) == 3:
-                return start + s[:, None] * (x - start)
+                return np.asarray(start + s[:, None] * (x - start))
         return np.repeat(start[None], len(s), axis=0)
 
     return Course.of_joints(d.shown, times, values)
@@ -276,15 +277,15 @@ def variables(d: Discrete, course: Course) -> tuple[Array, Array]:
     z = course.states(d)
     y = np.zeros((N, s.y))
     y[:, : s.z] = z[:-1]
-    for i, name in enumerate(tr.controls):
+    for c, name in enumerate(tr.controls):
         if name in course.controls:
-            y[:, s.z + s.x + i] = course.controls[name]
+            y[:, s.z + s.x + c] = course.controls[name]
     i, j = stages.jacobian_pattern
     configuration = np.zeros(s.z, dtype=bool)
     number = {int(p): k for k, p in enumerate(tr.places)}
     for node, places in zip(d.system.nodes, tr.layout.nodes, strict=True):
-        at = number[places["q"]]
-        configuration[at : at + node.group.n_params] = True
+        first = number[places["q"]]
+        configuration[first : first + node.group.n_params] = True
     weight = np.where(configuration, 1.0, 1e-3)
     inside = (i >= s.x) & (i < s.x + s.z) & (j >= s.z) & (j < s.z + s.x)
     for _ in range(3):
@@ -296,5 +297,3 @@ def variables(d: Discrete, course: Course) -> tuple[Array, Array]:
             np.add.at(D, (i[inside] - s.x, j[inside] - s.z), J[k, inside])
             y[k, s.z : s.z + s.x] += np.linalg.lstsq(D * weight[:, None], gap[k], rcond=1e-10)[0]
     return y, z[-1]
-
-

@@ -82,8 +82,8 @@ class _Run:
         stages, s, N = self.stages, self.stages.sizes, self.stages.steps
         lower, upper = np.full(self.n, -np.inf), np.full(self.n, np.inf)
         by_step = lower[: N * s.y].reshape(N, s.y), upper[: N * s.y].reshape(N, s.y)
-        for b, given in zip(by_step, stages.bounds.u, strict=True):
-            b[:, s.z + s.x :] = given
+        for b, limit in zip(by_step, stages.bounds.u, strict=True):
+            b[:, s.z + s.x :] = limit
             b[0, : s.z][~stages.free] = stages.start[~stages.free]
         g = np.zeros((2, self.m))
         for b, c, e in zip(g, stages.bounds.c, stages.bounds.e, strict=True):

@@ -58,7 +58,7 @@ class Moment:
         return out
 
     def node(self, name: str) -> Frame:
-        """Coordinates ``.q`` and velocities ``.v`` of a node (or body) by name; of a body also ``.R``, ``.x``, ``.velocity``, ``.omega``."""
+        """Coordinates ``.q`` and velocities ``.v`` by name; of a body also ``.R``, ``.x``, ``.velocity``, ``.omega``."""
         if name == Ground.name:
             return Ground().frame()
         if name not in self._system.number:
@@ -85,7 +85,7 @@ class Moment:
     def coordinate(self, joint: str, coordinate: str = "", near: float = 0.0) -> ca.SX:
         """A joint coordinate, zero at the start. In minimal coordinates full turns count; else an angle is given within half a turn of
         ``near``."""
-        e, name, freedom = self._freedom(joint, coordinate)
+        e, freedom = self._freedom(joint, coordinate)
         place = self._in_tree(e, freedom)
         if place is not None:
             tree, (at, _) = place
@@ -99,7 +99,7 @@ class Moment:
 
     def rate(self, joint: str, coordinate: str = "") -> ca.SX:
         """The rate of a joint coordinate."""
-        e, _, freedom = self._freedom(joint, coordinate)
+        e, freedom = self._freedom(joint, coordinate)
         return freedom.rate(*self._frames(e))
 
     @property
@@ -107,7 +107,7 @@ class Moment:
         """All joints by name."""
         return {e.name: e for e in self._shown.elements if isinstance(e, Joint)}
 
-    def _freedom(self, joint: str, coordinate: str) -> tuple[Joint, str, Freedom]:
+    def _freedom(self, joint: str, coordinate: str) -> tuple[Joint, Freedom]:
         if joint not in self.joints:
             raise ValueError(f"there is no joint '{joint}'; there are {sorted(self.joints)}")
         e = self.joints[joint]
@@ -116,8 +116,7 @@ class Moment:
             raise ValueError(f"'{joint}' has no coordinate '{coordinate}'; there are {', '.join(names) or 'none'}")
         if not coordinate and len(names) != 1:
             raise ValueError(f"'{joint}' has the coordinates {', '.join(names) or 'none'}; say which one, as ('{joint}', 'angle')")
-        name = coordinate or names[0]
-        return e, name, e.freedoms[name]
+        return e, e.freedoms[coordinate or names[0]]
 
     def _frames(self, e: Joint) -> tuple[Frame, Frame]:
         p = SimpleNamespace(**{name: ca.DM(np.ravel(a)) for name, a in e.parameters.items()})

@@ -87,7 +87,7 @@ class Result:
     @property
     def t(self) -> Array:
         """Times, (N + 1,)."""
-        return self._h * np.arange(self.discrete.steps + 1)
+        return np.asarray(self._h * np.arange(self.discrete.steps + 1), dtype=np.float64)
 
     @property
     def controls(self) -> dict[str, Array]:
@@ -133,9 +133,7 @@ class Result:
             if symbol is None:
                 continue
             m = ca.SX.sym("m", p.rows.numel())
-            f = ca.Function(
-                "h", [p.variables, p.others, m], [ca.jacobian(p.cost + ca.dot(m, p.rows), symbol)]
-            )
+            f = ca.Function("h", [p.variables, p.others, m], [ca.jacobian(p.cost + ca.dot(m, p.rows), symbol)])
             for i in range(len(p.at)):
                 y, o, r = self.outcome.y[:, p.columns[i]], given[:, p.sources[i]], self.outcome.multipliers.r[:, p.at[i]]
                 # The step itself as a state only tells the next one of it.

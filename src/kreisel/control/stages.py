@@ -111,7 +111,7 @@ class Stages:
         start: Array,
         times: Array,
         parameters: Array,
-        free: Array | None = None,
+        free: NDArray[np.bool_] | None = None,
     ) -> None:
         self.sizes, self.parts, self.end, self.bounds = sizes, list(parts), end, bounds
         self.steps, self.start = len(times), start

@@ -290,7 +290,10 @@ class Transcription:
                 known = [s for s in used if s.element_hash() in symbols.unknowns or s.element_hash() == self.h.element_hash()]
                 if len(known) < len(used):
                     continue
-                values = [x[:, symbols.unknowns[s.element_hash()][0]] if s.element_hash() in symbols.unknowns else np.full(steps, h) for s in known]
+                values = [
+                    x[:, symbols.unknowns[s.element_hash()][0]] if s.element_hash() in symbols.unknowns else np.full(steps, h)
+                    for s in known
+                ]
                 f = ca.Function("state", [ca.vertcat(ca.SX(0, 1), *known)], [ca.densify(expression)])
                 S[1:, places[name] : places[name] + expression.numel()] = np.array(f.map(steps)(np.array(values))).T
                 S[0, places[name] : places[name] + expression.numel()] = S[1, places[name] : places[name] + expression.numel()]
@@ -300,7 +303,7 @@ class Transcription:
         """Whose a row of R (or, of the new states, U) is."""
         if kind == "R":
             j = int(np.searchsorted(self.offsets, index, side="right")) - 1
-            return self.numbering[j].owners[index - self.offsets[j]]
+            return str(self.numbering[j].owners[index - self.offsets[j]])
         place = self.places[index] if index < len(self.places) else -1
         for node, places in zip(self.system.nodes, self.layout.nodes, strict=True):
             if any(at <= place < at + (node.group.n_params if name == "q" else node.size(name)) for name, at in places.items()):
@@ -320,4 +323,3 @@ def _places(expression: ca.SX, symbols: Symbols) -> set[int]:
 
 def _table(columns: list[Integers], count: int) -> Integers:
     return np.stack([np.broadcast_to(c, count) for c in columns], axis=1).astype(np.int64) if columns else np.zeros((count, 0), np.int64)
-
