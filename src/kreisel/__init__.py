@@ -80,6 +80,7 @@ from kreisel.methods import (
     SHAKELie,
     SolveIvp,
     WeightedResidual,
+    hamiltonian_of,
 )
 
 if TYPE_CHECKING:
@@ -251,6 +252,7 @@ __all__ = [
     "exact",
     "final",
     "frames",
+    "hamiltonian_of",
     "helix",
     "imbalance",
     "inertia",

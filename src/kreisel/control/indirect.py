@@ -21,7 +21,7 @@ minus ours, her costates are the same.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,7 @@ from scipy.linalg import lapack
 from kreisel.control.batch import Batch
 from kreisel.control.conditions import Target, effort
 from kreisel.control.guess import Course
+from kreisel.control.points import Equation, Points
 from kreisel.control.result import Result
 from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.methods.discrete import guarded
@@ -201,75 +202,6 @@ def start_of(result: Result) -> tuple[Array, Array]:
     return np.hstack([sol.q, sol.v]), result.outcome.multipliers.r[:, : 2 * n] * len(result.t[1:]) / result.horizon
 
 
-@dataclass
-class Point:
-    """A place where the energy is wanted, with symbols for its value and gradient there, and for its Hessian times w."""
-
-    at: ca.SX
-    value: ca.SX
-    gradient: ca.SX
-    bent: ca.SX
-
-
-@dataclass
-class Points:
-    """An energy whose values and derivatives are named by symbols: formulas stay short, whatever the energy is."""
-
-    found: list[Point] = field(default_factory=list)
-
-    def at(self, z: ca.SX) -> Point:
-        for point in self.found:
-            if ca.is_equal(point.at, z, 3):
-                return point
-        n = z.numel()
-        self.found.append(Point(z, ca.SX.sym("E"), ca.SX.sym("g", n), ca.SX.sym("b", n)))
-        return self.found[-1]
-
-    def value(self, z: ca.SX) -> ca.SX:
-        return self.at(z).value
-
-    def gradient(self, z: ca.SX) -> ca.SX:
-        return self.at(z).gradient
-
-    def bent(self, z: ca.SX) -> ca.SX:
-        return self.at(z).bent
-
-
-class Equation:
-    """A formula f(y) at all steps at once, with its derivative, by way of the energy at some points that are linear in y.
-
-    Derivatives are multiplied up over the points: compiled is only what is between. ``w``: the direction of ``Point.bent``, linear in y.
-    """
-
-    def __init__(self, y: ca.SX, points: Points, w: ca.SX, f: ca.SX, h: ca.SX, gain: ca.SX) -> None:
-        found, size, rows = points.found, y.numel(), f.numel()
-        self.count, self.n = len(found), w.numel()
-        self.at, self.along = (
-            ca.evalf(ca.jacobian(z, y)).full().reshape(shape)
-            for z, shape in ((ca.vertcat(*(p.at for p in found)), (self.count, self.n, size)), (w, (self.n, size)))
-        )
-        named = [ca.vertcat(*(p.value for p in found)), *(ca.vertcat(*(getattr(p, k) for p in found)) for k in ("gradient", "bent"))]
-        #: The points whose Hessian occurs in the formula, so that its derivative is needed.
-        self.curved = [i for i, p in enumerate(found) if ca.depends_on(f, p.bent)]
-        partial = [(ca.jacobian(f, s), (rows, s.numel())) for s in (y, *named)]
-        self.between = Batch(ca.vertcat(y, *named, h, ca.vec(gain)), [(f, (rows,)), *partial])
-
-    def __call__(self, energy: Batch, third: Batch, y: Array, h: float, gain: Array) -> tuple[Array, Array]:
-        """Values (steps, rows) and derivatives (steps, rows, variables)."""
-        K, n, count = len(y), self.n, self.count
-        z, w = np.einsum("pij,kj->kpi", self.at, y), y @ self.along.T
-        value, gradient, A = (a.reshape(K, count, *a.shape[1:]) for a in energy(z.reshape(K * count, n)))
-        bent = np.einsum("kpij,kj->kpi", A, w)
-        others = np.broadcast_to(np.concatenate([[h], gain.ravel()]), (K, 1 + gain.size))
-        given = np.hstack([y, value, gradient.reshape(K, -1), bent.reshape(K, -1), others])
-        f, J, by_value, by_gradient, by_bent = self.between(given)
-        J = J + by_value @ np.einsum("kpi,pij->kpj", gradient, self.at) + by_gradient @ (A @ self.at).reshape(K, count * n, -1)
-        for i in self.curved:
-            (T,) = third(np.hstack([z[:, i], w]))
-            J += by_bent[:, :, i * n : (i + 1) * n] @ (T @ self.at[i] + A[:, i] @ self.along)
-        return f, J
-
-
 class Conditions:
     """The discrete necessary conditions of a problem, and Newton's method for them."""
 
@@ -417,43 +349,8 @@ class Conditions:
             derivatives += time.perf_counter() - since
             return found
 
-        state, costate = evaluate(x, l)
-        message, damping, count, last = "", 1.0, 0, np.inf
-        while not message:
-            sx, sl = _sizes(x), _sizes(l)
-            if not all(np.all(np.isfinite(a)) for a in (*state, *costate)):
-                message = "the energy or its derivatives are not finite on the path"
-                break
-            try:
-                lu = self.factor(state[1], costate[1], sx, sl)
-            except np.linalg.LinAlgError as error:
-                message = f"{error}; do the inputs reach all coordinates?"
-                break
-            dx, dl = self.increment(lu, state[0], costate[0], sx, sl)
-            size = _norm(dx / sx, dl / sl)
-            if size < FINE and size > last / 2:
-                break  # nothing but round-off is left
-            if count == iterations:
-                message = f"no solution after {iterations} iterations"
-                break
-            damping = 1.0 if size < FINE else min(1.0, 2 * damping)
-            while True:
-                trial = x + damping * dx, l + damping * dl
-                new = evaluate(*trial)
-                ex, el = self.increment(lu, new[0][0], new[1][0], sx, sl)
-                next_size = _norm(ex / sx, el / sl)
-                if next_size <= (1 - damping / 4) * size or size < FINE:
-                    break
-                curved = _norm((ex - (1 - damping) * dx) / sx, (el - (1 - damping) * dl) / sl)
-                best = damping**2 * size / (2 * curved) if np.isfinite(curved) and curved > 0 else 0.0
-                damping = float(np.clip(best, damping / 10, damping / 2))
-                if damping < SMALLEST:
-                    message = "Newton's method makes no progress; try another guess"
-                    break
-            if message:
-                break
-            (x, l), (state, costate), last = trial, new, size
-            count += 1
+        with np.errstate(all="ignore"):  # what is not finite is seen
+            x, l, (state, costate), message, count = self._newton(x, l, evaluate, iterations)
         left = max(np.abs(state[0] / _sizes(x)).max(), np.abs(costate[0] / _sizes(l)).max())
         return Extremal(
             system=self.system,
@@ -469,6 +366,37 @@ class Conditions:
             solve_seconds=time.perf_counter() - begun,
             derivative_seconds=derivatives,
         )
+
+    def _newton(self, x: Array, l: Array, evaluate: Any, iterations: int) -> tuple[Array, Array, Any, str, int]:
+        """What was reached, the equations there, what went wrong if anything did, and the number of iterations."""
+        found, damping, last = evaluate(x, l), 1.0, np.inf
+        for count in range(iterations + 1):
+            (f, f_y), (g, g_y) = found
+            sx, sl = _sizes(x), _sizes(l)
+            if not all(np.all(np.isfinite(a)) for a in (f, f_y, g, g_y)):
+                return x, l, found, "the energy or its derivatives are not finite on the path", count
+            try:
+                lu = self.factor(f_y, g_y, sx, sl)
+            except np.linalg.LinAlgError as error:
+                return x, l, found, f"{error}; do the inputs reach all coordinates?", count
+            dx, dl = self.increment(lu, f, g, sx, sl)
+            size = _norm(dx / sx, dl / sl)
+            if size < FINE and size >= last / 2:
+                return x, l, found, "", count  # nothing but round-off is left
+            damping = 1.0 if size < FINE else min(1.0, 2 * damping)
+            while True:
+                trial = x + damping * dx, l + damping * dl
+                new = evaluate(*trial)
+                ex, el = self.increment(lu, new[0][0], new[1][0], sx, sl)
+                if size < FINE or _norm(ex / sx, el / sl) <= (1 - damping / 4) * size:
+                    break
+                curved = _norm((ex - (1 - damping) * dx) / sx, (el - (1 - damping) * dl) / sl)
+                best = damping**2 * size / (2 * curved) if np.isfinite(curved) and curved > 0 else 0.0
+                damping = float(np.clip(best, damping / 10, damping / 2))
+                if damping < SMALLEST:
+                    return x, l, found, "Newton's method makes no progress; try another guess", count
+            (x, l), found, last = trial, new, size
+        return x, l, found, f"no solution after {iterations} iterations", iterations
 
     # Where to start
 
