@@ -45,7 +45,7 @@ def test_several_nodes_springs_and_drives():
 
 
 def test_what_has_no_hamiltonian_here():
-    with pytest.raises(ValueError, match="'rod' is a constraint; .* coordinates='minimal'"):
+    with pytest.raises(ValueError, match=r"'rod' is a constraint; .* coordinates='minimal'"):
         kr.hamiltonian_of(kr.models.pendulum())
     with pytest.raises(ValueError, match="'shoulder' has a force without potential, as friction is"):
         kr.hamiltonian_of(kr.models.three_link("minimal", friction=1.0))
