@@ -50,7 +50,7 @@ class Discrete:
         self.shown = self.reduction.original if self.reduction else system
         self.h = (sum(horizon) / 2 if isinstance(horizon, tuple) else horizon) / steps
         self.transcription = tr = Transcription(self.system, method, self.free)
-        start = self._start(None if self.reduction else initial)
+        start, gain = self._start(None if self.reduction else initial)
         symbols, before, after, controls = tr.motion()
         t = tr.k * tr.h
         now = Moment(self.system, self.shown, before, t, controls, steps * tr.h)
@@ -89,17 +89,33 @@ class Discrete:
             np.arange(steps, dtype=float),
             tr.parameters(self.h),
             np.arange(tr.n_z) == tr.n_z - 1 if self.free else None,
+            gain,
         )
 
-    def _start(self, initial: Any) -> Array:
-        """z_0. Accelerations are found only if the method carries them from step to step."""
+    def _start(self, initial: Any) -> tuple[Array, Array | None]:
+        """z_0, and how it depends on the first controls: where the method carries accelerations from step to step, these do."""
         tr = self.transcription
         layout = Layout(self.system, self.method)
         carried = {p[name] for p in layout.nodes for name in self.method.acceleration_targets[0]} & set(tr.places.tolist())
-        found, errors = start(Prepared(layout, steps=False), [layout], [self.h], initial, complete=bool(carried))
-        for error in errors.values():
-            raise error
-        return np.concatenate([found[0][tr.places], [self.h] if self.free else []])
+        prepared = Prepared(layout, steps=False)
+
+        def at(inputs: Array) -> Array:
+            found, errors = start(prepared, [layout], [self.h], initial, inputs=inputs, complete=bool(carried))
+            for error in errors.values():
+                raise error
+            return np.concatenate([found[0][tr.places], [self.h] if self.free else []])
+
+        z = at(np.zeros(len(layout.inputs)))
+        if not carried:
+            return z, None
+        units = np.array([[float(name == control) for name in layout.controls] for control in tr.controls])
+        gain = np.stack([at(u) - z for u in units], axis=1)
+        twice = at(2 * units.sum(axis=0)) - z
+        if np.abs(twice - 2 * gain.sum(axis=1)).max() > 1e-6 * (1 + np.abs(twice).max()):
+            raise ValueError(
+                f"{self.method} carries accelerations, and those of the start are not linear in the controls; take kr.RATTLie()"
+            )
+        return z, gain
 
     def _last(self) -> tuple[Moment, ca.SX]:
         """The end, by a column z of all states."""

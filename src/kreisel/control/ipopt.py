@@ -55,7 +55,9 @@ class _Run:
     def __init__(self, solver: Ipopt, stages: Stages, callback: Callback | None) -> None:
         self.solver, self.stages, self.callback = solver, stages, callback
         s, N = stages.sizes, stages.steps
-        self.n, self.m = N * s.y + s.z, N * s.rows + s.e
+        #: States of the start that depend on the first controls.
+        self.led = np.flatnonzero(np.any(stages.gain, axis=1))
+        self.n, self.m = N * s.y + s.z, N * s.rows + s.e + len(self.led)
         self.seconds = 0.0
         self.history: list[Iteration] = []
         self.best: tuple[float, Array] | None = None
@@ -66,8 +68,13 @@ class _Run:
         coupled = (k * s.rows + s.x + np.arange(s.z)).ravel()
         after = ((k + 1) * s.y + np.arange(s.z)).ravel()
         e_rows, e_columns = (a.ravel() for a in np.indices((s.e, s.z)))
+        led_rows, led_columns = (a.ravel() for a in np.indices((len(self.led), s.u)))
+        first = N * s.rows + s.e
         self._jacobian, self._jacobian_place = _pattern(
-            np.concatenate([rows, coupled, N * s.rows + e_rows]), np.concatenate([columns, after, N * s.y + e_columns]), self.m, self.n
+            np.concatenate([rows, coupled, N * s.rows + e_rows, first + np.arange(len(self.led)), first + led_rows]),
+            np.concatenate([columns, after, N * s.y + e_columns, self.led, s.z + s.x + led_columns]),
+            self.m,
+            self.n,
         )
         i, j = stages.hessian_pattern
         a, b = np.tril_indices(s.z)
@@ -84,11 +91,13 @@ class _Run:
         by_step = lower[: N * s.y].reshape(N, s.y), upper[: N * s.y].reshape(N, s.y)
         for b, limit in zip(by_step, stages.bounds.u, strict=True):
             b[:, s.z + s.x :] = limit
-            b[0, : s.z][~stages.free] = stages.start[~stages.free]
+            given_states = np.setdiff1d(np.flatnonzero(~stages.free), self.led)
+            b[0, given_states] = stages.start[given_states]
         g = np.zeros((2, self.m))
         for b, c, e in zip(g, stages.bounds.c, stages.bounds.e, strict=True):
             b[: N * s.rows].reshape(N, s.rows)[:, s.x + s.z :] = c
-            b[N * s.rows :] = e
+            b[N * s.rows : N * s.rows + s.e] = e
+            b[N * s.rows + s.e :] = stages.start[self.led]
         w0 = np.concatenate([y.ravel(), end])
         given: dict[str, Array] = {"x0": np.clip(w0, lower, upper), "lbx": lower, "ubx": upper, "lbg": g[0], "ubg": g[1]}
         options = {
@@ -101,7 +110,7 @@ class _Run:
             **self.solver.options,
         }
         if multipliers is not None:
-            given["lam_g0"] = np.concatenate([multipliers.r.ravel(), multipliers.s])
+            given["lam_g0"] = np.concatenate([multipliers.r.ravel(), multipliers.s, np.zeros(len(self.led))])
             given["lam_x0"] = np.zeros(self.n)
             given["lam_x0"][: N * s.y].reshape(N, s.y)[:, s.z + s.x :] = multipliers.b
             options = {"warm_start_init_point": "yes", "mu_init": 1e-6, "warm_start_bound_push": 1e-9, **options}
@@ -135,7 +144,7 @@ class _Run:
     def _outcome(self, w: Array, lam_g: Array, lam_x: Array, ending: Ending, stats: Any, seconds: float) -> Outcome:
         stages, s, N = self.stages, self.stages.sizes, self.stages.steps
         y, end = w[: N * s.y].reshape(N, s.y), w[N * s.y :]
-        r, e = lam_g[: N * s.rows].reshape(N, s.rows), lam_g[N * s.rows :]
+        r, e = lam_g[: N * s.rows].reshape(N, s.rows), lam_g[N * s.rows : N * s.rows + s.e]
         cost, _, _ = stages.values(y, end)
         stationarity, infeasibility, worst = residuals(stages, y, end, Multipliers(r, e, lam_x[: N * s.y].reshape(N, s.y)[:, s.z + s.x :]))
         return Outcome(
@@ -192,7 +201,7 @@ class _Run:
         rows = rows.copy()
         rows[:-1, s.x : s.x + s.z] -= y[1:, : s.z]
         rows[-1, s.x : s.x + s.z] -= end
-        return np.concatenate([rows.ravel(), e])
+        return np.concatenate([rows.ravel(), e, y[0, self.led] - self.stages.gain[self.led] @ y[0, s.z + s.x :]])
 
     def _values(self, a: Any, r: Any) -> None:
         y, end = self._split(a[0])
@@ -218,14 +227,15 @@ class _Run:
         if r[1] is not None:
             _, J, _, J_end = self.stages.derivatives(y, end)
             N, z = self.stages.steps, self.stages.sizes.z
-            values = np.concatenate([J.ravel(), np.full(N * z, -1.0), J_end.ravel()])
+            led = [np.ones(len(self.led)), -self.stages.gain[self.led].ravel()]
+            values = np.concatenate([J.ravel(), np.full(N * z, -1.0), J_end.ravel(), *led])
             r[1][:] = np.bincount(self._jacobian_place, values, len(r[1]))
 
     def _hessian_values(self, a: Any, r: Any) -> None:
         y, end = self._split(a[0])
         s, N = self.stages.sizes, self.stages.steps
         lam = a[3]
-        H, H_end = self.stages.hessian(y, end, lam[: N * s.rows].reshape(N, s.rows), lam[N * s.rows :], float(a[2][0]))
+        H, H_end = self.stages.hessian(y, end, lam[: N * s.rows].reshape(N, s.rows), lam[N * s.rows : N * s.rows + s.e], float(a[2][0]))
         values = np.concatenate([H.ravel(), H_end[self._end_tril]])
         r[0][:] = np.bincount(self._hessian_place, values, len(r[0]))
 
@@ -321,6 +331,8 @@ def residuals(stages: Stages, y: Array, end: Array, multipliers: Multipliers) ->
     last -= coupling[-1]
     last_size += np.abs(coupling[-1])
     total[:, s.z + s.x :] += multipliers.b
+    # The first states are given, or follow the first controls.
+    total[0, s.z + s.x :] += stages.gain.T @ total[0, : s.z]
     total[0, : s.z][~stages.free] = 0.0
     scale = max(size.max(initial=0.0), last_size.max(initial=0.0), 1e-300)
     return float(max(np.abs(total).max(initial=0.0), np.abs(last).max(initial=0.0)) / scale), worst.value, worst
