@@ -80,8 +80,8 @@ from kreisel.methods import (
     SHAKELie,
     SolveIvp,
     WeightedResidual,
-    hamiltonian_of,
 )
+from kreisel.methods.legendre import hamiltonian_of
 
 if TYPE_CHECKING:
     from kreisel import exact, frames, inertia, rotations, stability, view

@@ -8,7 +8,6 @@ from kreisel.methods.composition import Composition
 from kreisel.methods.gc import GC
 from kreisel.methods.hamiltonian import Gonzalez, Greenspan
 from kreisel.methods.index_one import Baumgarte, Projection
-from kreisel.methods.legendre import hamiltonian_of
 from kreisel.methods.midpoint import Midpoint
 from kreisel.methods.newmark import Newmark
 from kreisel.methods.outside import Ida, SolveIvp
@@ -43,5 +42,4 @@ __all__ = [
     "SHAKELie",
     "SolveIvp",
     "WeightedResidual",
-    "hamiltonian_of",
 ]
