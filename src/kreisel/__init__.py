@@ -81,6 +81,7 @@ from kreisel.methods import (
     SolveIvp,
     WeightedResidual,
 )
+from kreisel.methods.legendre import hamiltonian_of
 
 if TYPE_CHECKING:
     from kreisel import exact, frames, inertia, rotations, stability, view
@@ -251,6 +252,7 @@ __all__ = [
     "exact",
     "final",
     "frames",
+    "hamiltonian_of",
     "helix",
     "imbalance",
     "inertia",

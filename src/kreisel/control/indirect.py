@@ -21,7 +21,8 @@ minus ours, her costates are the same.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -29,58 +30,125 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
+from kreisel.control.batch import Batch
+from kreisel.control.conditions import Target, effort
+from kreisel.control.guess import Course
+from kreisel.control.points import Equation, Points
+from kreisel.control.result import Result
 from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.methods.discrete import guarded
 from kreisel.methods.hamiltonian import Greenspan, separable
 from kreisel.methods.midpoint import HamiltonianMethod, Midpoint
-from kreisel.symbolic import ArrayFunction
+from kreisel.simulation.packs import H, Layout, T
+from kreisel.simulation.solution import Solution
+from kreisel.simulation.status import Statistics, Status
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 #: Kinds of DDH.
 HESSIANS = ("node", "average", "quotient")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Extremal:
-    """What fulfils the discrete necessary conditions. Time first; ``costates`` and ``controls`` belong to the steps, N of them.
+    """What fulfils the discrete necessary conditions. ``costates`` and controls belong to the steps, N of them.
 
-    ``q``, ``p``: (N + 1, n). ``costates``: (N, 2 n), of q and then of p. ``controls``: (N, m), in the order of ``names``. ``hamiltonian``:
-    H^d of each step. ``energy``, ``work``: at the times. ``residual``: the largest equation left, relative to the largest term of its
-    kind.
+    ``x``: states (q, p) at all times, (N + 1, 2 n). ``costates``: (N, 2 n), of q and then of p. ``kkt_residual``: the largest equation
+    left, relative to the largest value of its variable. ``start``: the direct solution that the search started from, if there was one.
     """
 
+    system: Hamiltonian
+    method: HamiltonianMethod
     success: bool
     message: str
-    t: Array
-    q: Array
-    p: Array
+    horizon: float
+    x: Array
     costates: Array
-    controls: Array
-    names: list[str]
-    cost: float
-    hamiltonian: Array
-    energy: Array
-    work: Array
-    residual: float
+    weights: Array
+    kkt_residual: float
     iterations: int
     solve_seconds: float
     derivative_seconds: float
+    start: Result | None = None
 
     @property
-    def balance(self) -> Array:
-        """Energy minus work: constant with Gonzalez and Greenspan."""
-        return self.energy - self.work
+    def _h(self) -> float:
+        return self.horizon / len(self.costates)
+
+    @property
+    def t(self) -> Array:
+        """Times, (N + 1,)."""
+        return np.linspace(0.0, self.horizon, len(self.x))
+
+    @property
+    def _u(self) -> Array:
+        return np.asarray(self.costates[:, self.system.dim :] @ self.system.inputs / self.weights)
+
+    @property
+    def controls(self) -> dict[str, Array]:
+        """Values in each step by name, (N,) each."""
+        return dict(zip(self.system.controls, self._u.T, strict=True))
+
+    @property
+    def _effort(self) -> Array:
+        return np.asarray(self._u**2 @ self.weights / 2)
+
+    @property
+    def cost(self) -> float:
+        """The effort."""
+        return float(self._h * self._effort.sum())
+
+    @property
+    def hamiltonian(self) -> Array:
+        """H^d of each step, (N,)."""
+        return np.asarray(np.sum(self.costates * np.diff(self.x, axis=0), axis=1) / self._h - self._effort)
 
     @property
     def hamiltonian_spread(self) -> float:
-        """Largest minus smallest H^d, relative to its size."""
-        return float(np.ptp(self.hamiltonian) / np.abs(self.hamiltonian).max())
+        """Largest minus smallest H^d."""
+        return float(np.ptp(self.hamiltonian))
 
     @property
     def average_costates(self) -> Array:
         """The mean of the costates over time, (2 n,): Siebert, (8.58)."""
         return np.asarray(self.costates.mean(axis=0))
+
+    def at(self, steps: int) -> tuple[Array, Array]:
+        """States and costates over another number of steps, between the known ones linear in time."""
+        t = np.linspace(0.0, self.horizon, steps + 1)
+        x, l = ((self.t, self.x), t), ((_middle(self.t), self.costates), _middle(t))
+        first, second = (np.stack([np.interp(at, times, y) for y in values.T], axis=1) for (times, values), at in (x, l))
+        return first, second
+
+    @cached_property
+    def solution(self) -> Solution:
+        """The motion, as of a simulation: with energy, work and balance."""
+        n, layout = self.system.dim, Layout(self.system, self.method)
+        records = np.repeat(layout.start()[None, : layout.n_state], len(self.x), axis=0)
+        (places,) = layout.nodes
+        rates = np.vstack([np.zeros(2 * n), np.diff(self.x, axis=0) / self._h])
+        for name, values in {"q": self.x[:, :n], "v": self.x[:, n:], "last_x": rates[:, :n], "last_d": rates[:, n:]}.items():
+            records[:, places[name] : places[name] + n] = values
+        records[:, H], records[:, T] = self._h, self.t
+        stats = Statistics(len(self.costates), self.iterations, self.iterations, 0, self.solve_seconds, 0.0)
+        return Solution(layout, records, Status.REACHED_END, self.message, stats, inputs=np.vstack([self._u[:1], self._u]))
+
+    def summary(self) -> dict[str, Any]:
+        """The key figures, for machines."""
+        values = self.hamiltonian
+        return {
+            "success": self.success,
+            "message": self.message,
+            "cost": self.cost,
+            "horizon": self.horizon,
+            "iterations": self.iterations,
+            "solve_seconds": self.solve_seconds,
+            "derivative_seconds": self.derivative_seconds,
+            "kkt_residual": self.kkt_residual,
+            "hamiltonian": [float(values.min()), float(values.max())],
+            "hamiltonian_spread": self.hamiltonian_spread,
+        }
 
 
 def solve(
@@ -92,119 +160,46 @@ def solve(
     end_p: ArrayLike,
     weights: ArrayLike | None = None,
     hessian: str | None = None,
-    guess: tuple[ArrayLike, ArrayLike] | None = None,
+    guess: Extremal | Result | tuple[ArrayLike, ArrayLike] | ArrayLike | None = None,
     iterations: int = 100,
 ) -> Extremal:
-    """Newton's method on the discrete necessary conditions.
+    """Newton's method on the discrete necessary conditions, from the solution of the direct transcription and its multipliers.
 
     ``method``: kr.Greenspan(), kr.Gonzalez(...) or kr.Midpoint(). ``end_q``, ``end_p``: x_f. ``weights``: the diagonal of W, one number
     per control; default ones. ``hessian``: what DDH starts from: "node", the Hessian of H at x_k (8.52); "average", the mean of those in
     the middle of both steps (8.53); or "quotient", for one degree of freedom with H = T(p) + V(q), the quotients of differences by q and
-    by p (8.21), (8.26), default for Greenspan and for the midpoint rule where it fits. ``guess``: states (N + 1, 2 n) and costates
-    (N, 2 n); if it is not given, a path as straight as possible, with the inputs that it takes.
+    by p (8.21), (8.26), default for Greenspan and for the midpoint rule where it fits.
+
+    ``guess``: states (N + 1, 2 n) for the direct transcription, by default those of a cubic path; or a direct solution; or where Newton's
+    method starts at once: states and costates (N, 2 n), or an earlier result with any number of steps. It finds what is near, minimum or
+    not: the direct solution tells them apart.
 
     >>> import kreisel as kr
     >>> pendulum = kr.Hamiltonian(lambda q, p: p[0] ** 2 / 2 - 9.81 * ca.sin(q[0]), 1, controls="u")
     >>> found = solve(pendulum, kr.Greenspan(), horizon=3.0, steps=20, end_q=[np.pi / 2], end_p=[0.0])
     >>> round(found.cost, 6), round(float(found.hamiltonian[0]), 6), found.hamiltonian_spread < 1e-10
     (6.711933, 1.804805, True)
+    >>> bool(np.ptp(found.solution.balance) < 1e-12)
+    True
     """
     conditions = Conditions(system, method, horizon, steps, end_q, end_p, weights, hessian)
-    x, l = conditions.path() if guess is None else conditions.check(*guess)
-    return conditions.solve(x, l, iterations)
+    if isinstance(guess, Extremal):
+        guess = guess.at(conditions.steps)
+    if isinstance(guess, tuple):
+        return conditions.solve(*conditions.check(*guess), iterations)
+    direct = guess if isinstance(guess, Result) else conditions.direct(None if guess is None else np.asarray(guess, dtype=float))
+    found = conditions.solve(*conditions.check(*start_of(direct)), iterations)
+    message = found.message if found.success or direct.success else f"{found.message}; it started where the direct route got stuck"
+    return replace(found, start=direct, message=message)
 
 
-@dataclass
-class Point:
-    """A place where the energy is wanted, with symbols for its value, gradient and Hessian there.
+def start_of(result: Result) -> tuple[Array, Array]:
+    """States and costates of a direct solution with a method for Hamiltonian systems.
 
-    ``bent``: its Hessian times w; with the derivative of that, ``third``.
+    The multipliers of the direct problem belong to mean rates of q and p; those of the steps are these divided by h.
     """
-
-    at: ca.SX
-    value: ca.SX
-    gradient: ca.SX
-    hessian: ca.SX
-    bent: ca.SX
-    third: ca.SX
-
-
-@dataclass
-class Points:
-    """An energy whose values and derivatives are named by symbols: formulas stay short, whatever the energy is.
-
-    Derivatives are multiplied up over these names. ``w``: the direction of ``bent``.
-    """
-
-    y: ca.SX  # the variables
-    w: ca.SX
-    found: list[Point] = field(default_factory=list)
-
-    def at(self, z: ca.SX) -> Point:
-        z = ca.simplify(ca.densify(z))
-        for point in self.found:
-            if ca.is_equal(point.at, z, 3):
-                return point
-        n = z.numel()
-        new = Point(z, ca.SX.sym("E"), ca.SX.sym("g", n), ca.SX.sym("A", n, n), ca.SX.sym("b", n), ca.SX.sym("T", n, n))
-        self.found.append(new)
-        return new
-
-    def value(self, z: ca.SX) -> ca.SX:
-        return self.at(z).value
-
-    def gradient(self, z: ca.SX) -> ca.SX:
-        return self.at(z).gradient
-
-    def bent(self, z: ca.SX) -> ca.SX:
-        return self.at(z).bent
-
-    def jacobian(self, f: ca.SX) -> ca.SX:
-        """The derivative of f with respect to the variables."""
-        J = ca.jacobian(f, self.y)
-        for p in self.found:
-            along = ca.jacobian(p.at, self.y)
-            J += ca.mtimes(ca.jacobian(f, p.value), ca.mtimes(p.gradient.T, along))
-            J += ca.mtimes(ca.jacobian(f, p.gradient), ca.mtimes(p.hessian, along))
-            by_bent = ca.jacobian(f, p.bent)
-            if by_bent.nnz():
-                J += ca.mtimes(by_bent, ca.mtimes(p.third, along) + ca.mtimes(p.hessian, ca.jacobian(self.w, self.y)))
-        return ca.densify(J)
-
-
-class Equation:
-    """A formula at all steps at once, with its derivative, by way of the energy at some points."""
-
-    def __init__(self, name: str, points: Points, formula: ca.SX, h: ca.SX, gain: ca.SX) -> None:
-        y, found = points.y, points.found
-        n, count, m = found[0].at.numel(), len(found), formula.numel()
-        #: The points whose Hessian occurs in the formula, so that its derivative is needed.
-        self.curved = [i for i, p in enumerate(found) if ca.depends_on(formula, p.bent)]
-        where = ca.Function("where", [y], [ca.vertcat(*(p.at.T for p in found)), points.w])
-        self.places = ArrayFunction(f"places of {name}", where, {"y": (y.numel(),)}, [(count, n), (n,)])
-        columns = {
-            "value": ca.vertcat(*(p.value for p in found)),
-            "gradient": ca.vertcat(*(p.gradient.T for p in found)),
-            "hessian": ca.vertcat(*(ca.vec(p.hessian).T for p in found)),
-            "bent": ca.vertcat(*(p.bent.T for p in found)),
-            "third": ca.vertcat(*(ca.vec(p.third).T for p in found)),
-        }
-        f = ca.Function("f", [y, *columns.values(), h, gain], [formula, points.jacobian(formula)])
-        shapes = {"y": (y.numel(),), "value": (count,)} | {k: c.shape for k, c in columns.items() if k != "value"}
-        shapes |= {"h": (), "gain": gain.shape}
-        self.combine = ArrayFunction(name, f, shapes, [(m,), (m, y.numel())])
-
-    def __call__(self, energy: ArrayFunction, third: ArrayFunction, y: Array, h: float, gain: Array) -> tuple[Array, Array]:
-        """Values (steps, rows) and derivatives (steps, rows, variables)."""
-        z, w = self.places(y)
-        value, gradient, hessian = energy(z)
-        bent = np.einsum("kpij,kj->kpi", hessian, w)
-        T = np.zeros_like(hessian)
-        if self.curved:
-            T[:, self.curved] = third(z[:, self.curved], w[:, None])
-        flat = (*z.shape[:2], -1)
-        found = self.combine(y, value, gradient, hessian.reshape(flat), bent, T.reshape(flat), h, gain)
-        return found[0], found[1]
+    n, sol = result.discrete.system.dim, result.solution
+    return np.hstack([sol.q, sol.v]), result.outcome.multipliers.r[:, : 2 * n] * len(result.t[1:]) / result.horizon
 
 
 class Conditions:
@@ -237,7 +232,7 @@ class Conditions:
         if steps != int(steps) or steps < 2:
             raise ValueError(f"steps must be a whole number, at least 2, got {steps}")
         n = system.dim
-        self.system, self.n, self.steps, self.h = system, n, int(steps), float(horizon) / int(steps)
+        self.system, self.method, self.n, self.steps, self.h = system, method, n, int(steps), float(horizon) / int(steps)
         self.start = np.concatenate([system.nodes[0].q, system.nodes[0].v])
         self.end = np.concatenate([_vector("end_q", end_q, n), _vector("end_p", end_p, n)])
         self.weights = np.ones(len(system.controls)) if weights is None else _vector("weights", weights, len(system.controls))
@@ -262,30 +257,27 @@ class Conditions:
         x, w = ca.SX.sym("x", d), ca.SX.sym("w", d)
         H = ca.SX(self.system.H(x[:n], x[n:]))
         A, g = ca.hessian(H, x)
-        self.energy = ArrayFunction("energy", ca.Function("E", [x], [H, g, ca.densify(A)]), {"x": (d,)}, [(), (d,), (d, d)])
-        third = ca.Function("T", [x, w], [ca.densify(ca.hessian(ca.jtimes(H, x, w), x)[0])])
-        self.third = ArrayFunction("third derivative", third, {"x": (d,), "w": (d,)}, [(d, d)])
+        self.energy = Batch(x, [(H, ()), (g, (d,)), (A, (d, d))])
+        self.third = Batch(ca.vertcat(x, w), [(ca.hessian(ca.jtimes(H, x, w), x)[0], (d, d))])
 
         h, gain = ca.SX.sym("h"), ca.SX.sym("gain", n, n)
         x0, x1, l = (ca.SX.sym(name, d) for name in ("x0", "x1", "l"))
-        points = Points(ca.vertcat(x0, x1, l), ca.SX.zeros(d))
+        points = Points()
         D = method.discrete_gradient(points, x0, x1)
-        force = ca.mtimes(gain, l[n:])
-        self.state = Equation("state", points, x1 - x0 - h * ca.vertcat(D[n:], force - D[:n]), h, gain)
+        f = x1 - x0 - h * ca.vertcat(D[n:], ca.mtimes(gain, l[n:]) - D[:n])
+        self.state = Equation(ca.vertcat(x0, x1, l), points, ca.SX.zeros(d), f, h, gain)
 
         a, b, c, l0, l1 = (ca.SX.sym(name, d) for name in ("a", "b", "c", "l0", "l1"))
         w = ca.vertcat(-(l0 + l1)[n:], (l0 + l1)[:n])  # J^T (l_k + l_{k-1})
-        points = Points(ca.vertcat(a, b, c, l0, l1), w)
+        points, dx = Points(), (c - a) / 2
         change = method.discrete_gradient(points, b, c) - method.discrete_gradient(points, a, b)
         bent = (points.bent((a + b) / 2) + points.bent((b + c) / 2)) / 2 if hessian == "average" else points.bent(b)
-        dx = (c - a) / 2
         if hessian == "quotient":
             size = a**2 + c**2
-            rows = [guarded(w[i] * change[i] * dx[i], dx[i] ** 2, size[i], bent[i]) for i in range(d)]
-            product = ca.vertcat(*rows)
+            product = ca.vertcat(*(guarded(w[i] * change[i] * dx[i], dx[i] ** 2, size[i], bent[i]) for i in range(d)))
         else:
             product = bent + dx * guarded(ca.dot(w, change) - ca.dot(bent, dx), ca.sumsqr(dx), ca.sumsqr(a) + ca.sumsqr(c))
-        self.costate = Equation("costate", points, l1 - l0 + h / 2 * product, h, gain)
+        self.costate = Equation(ca.vertcat(a, b, c, l0, l1), points, w, l1 - l0 + h / 2 * product, h, gain)
 
     # The matrix: unknowns l_0, x_1, l_1, x_2, ..., x_{N-1}, l_{N-1}, equations state_0, costate_1, state_1, ..., state_{N-1}
 
@@ -295,7 +287,7 @@ class Conditions:
         self.reach, self.unknowns = 3 * d - 1, d * (2 * N - 1)
         self.width = 3 * self.reach + 1
 
-        def places(rows: Array, columns: Array) -> Array:
+        def places(rows: Integers, columns: Integers) -> Integers:
             i = (rows * d)[:, None, None] + np.arange(d)[:, None]
             j = (columns * d)[:, None, None] + np.arange(d)
             return np.asarray(j * self.width + 2 * self.reach + i - j)
@@ -357,73 +349,54 @@ class Conditions:
             derivatives += time.perf_counter() - since
             return found
 
-        state, costate = evaluate(x, l)
-        message, damping, count, last = "", 1.0, 0, np.inf
-        while not message:
+        with np.errstate(all="ignore"):  # what is not finite is seen
+            x, l, (state, costate), message, count = self._newton(x, l, evaluate, iterations)
+        left = max(np.abs(state[0] / _sizes(x)).max(), np.abs(costate[0] / _sizes(l)).max())
+        return Extremal(
+            system=self.system,
+            method=self.method,
+            success=not message,
+            message=message or "the necessary conditions hold",
+            horizon=self.h * self.steps,
+            x=x,
+            costates=l,
+            weights=self.weights,
+            kkt_residual=float(left),
+            iterations=count,
+            solve_seconds=time.perf_counter() - begun,
+            derivative_seconds=derivatives,
+        )
+
+    def _newton(self, x: Array, l: Array, evaluate: Any, iterations: int) -> tuple[Array, Array, Any, str, int]:
+        """What was reached, the equations there, what went wrong if anything did, and the number of iterations."""
+        found, damping, last = evaluate(x, l), 1.0, np.inf
+        for count in range(iterations + 1):
+            (f, f_y), (g, g_y) = found
             sx, sl = _sizes(x), _sizes(l)
-            if not all(np.all(np.isfinite(a)) for a in (*state, *costate)):
-                message = "the energy or its derivatives are not finite on the path"
-                break
+            if not all(np.all(np.isfinite(a)) for a in (f, f_y, g, g_y)):
+                return x, l, found, "the energy or its derivatives are not finite on the path", count
             try:
-                lu = self.factor(state[1], costate[1], sx, sl)
+                lu = self.factor(f_y, g_y, sx, sl)
             except np.linalg.LinAlgError as error:
-                message = f"{error}; do the inputs reach all coordinates?"
-                break
-            dx, dl = self.increment(lu, state[0], costate[0], sx, sl)
+                return x, l, found, f"{error}; do the inputs reach all coordinates?", count
+            dx, dl = self.increment(lu, f, g, sx, sl)
             size = _norm(dx / sx, dl / sl)
-            if size < FINE and size > last / 2:
-                break  # nothing but round-off is left
-            if count == iterations:
-                message = f"no solution after {iterations} iterations"
-                break
+            if size < FINE and size >= last / 2:
+                return x, l, found, "", count  # nothing but round-off is left
             damping = 1.0 if size < FINE else min(1.0, 2 * damping)
             while True:
                 trial = x + damping * dx, l + damping * dl
                 new = evaluate(*trial)
                 ex, el = self.increment(lu, new[0][0], new[1][0], sx, sl)
-                next_size = _norm(ex / sx, el / sl)
-                if next_size <= (1 - damping / 4) * size or size < FINE:
+                if size < FINE or _norm(ex / sx, el / sl) <= (1 - damping / 4) * size:
                     break
                 curved = _norm((ex - (1 - damping) * dx) / sx, (el - (1 - damping) * dl) / sl)
                 best = damping**2 * size / (2 * curved) if np.isfinite(curved) and curved > 0 else 0.0
                 damping = float(np.clip(best, damping / 10, damping / 2))
                 if damping < SMALLEST:
-                    message = "Newton's method makes no progress; try another guess"
-                    break
-            if message:
-                break
-            (x, l), (state, costate), last = trial, new, size
-            count += 1
-        return self._answer(x, l, state[0], costate[0], message, count, time.perf_counter() - begun, derivatives)
-
-    def _answer(
-        self, x: Array, l: Array, state: Array, costate: Array, message: str, count: int, seconds: float, derivatives: float
-    ) -> Extremal:
-        n, h, B = self.n, self.h, self.system.inputs
-        u = l[:, n:] @ B / self.weights
-        rate = np.diff(x, axis=0) / h
-        energy = self.energy(x)[0]
-        work = np.concatenate([[0.0], np.cumsum(np.sum(u * (np.diff(x[:, :n], axis=0) @ B), axis=1))])
-        effort = np.sum(u * self.weights * u, axis=1) / 2
-        left = max(np.abs(state / _sizes(x)).max(), np.abs(costate / _sizes(l)).max())
-        return Extremal(
-            success=not message,
-            message=message or "the necessary conditions hold",
-            t=h * np.arange(self.steps + 1),
-            q=x[:, :n],
-            p=x[:, n:],
-            costates=l,
-            controls=u,
-            names=self.system.controls,
-            cost=float(h * effort.sum()),
-            hamiltonian=np.sum(l * rate, axis=1) - effort,
-            energy=energy,
-            work=work,
-            residual=float(left),
-            iterations=count,
-            solve_seconds=seconds,
-            derivative_seconds=derivatives,
-        )
+                    return x, l, found, "Newton's method makes no progress; try another guess", count
+            (x, l), found, last = trial, new, size
+        return x, l, found, f"no solution after {iterations} iterations", iterations
 
     # Where to start
 
@@ -438,27 +411,36 @@ class Conditions:
         x[0], x[-1] = self.start, self.end
         return x, l
 
-    def path(self) -> tuple[Array, Array]:
-        """q as a cubic function of time, p and the inputs that it takes, and costates that fit these as far as they can."""
-        N, n, h = self.steps, self.n, self.h
-        T, s = N * h, np.linspace(0, 1, N + 1)[:, None]
+    def direct(self, states: Array | None) -> Result:
+        """The solution of the direct transcription, from these states."""
+        from kreisel.control.problem import OptimalControl
+
+        n = self.n
+        x = self.path() if states is None else self.check(states, np.zeros((self.steps, 2 * n)))[0]
+        # The inputs that the path takes, as far as they can
+        gradient = self.energy((x[:-1] + x[1:]) / 2)[1]
+        u = (np.diff(x[:, n:], axis=0) / self.h + gradient[:, :n]) @ np.linalg.pinv(self.system.inputs).T
+        course = Course(nodes={"q": (x[:, :n], x[:, n:])}, controls=dict(zip(self.system.controls, u.T, strict=True)))
+        weights = dict(zip(self.system.controls, self.weights.tolist(), strict=True))
+        end = Target(q=self.end[:n], v=self.end[n:])
+        return OptimalControl(self.system, self.h * self.steps, self.steps, end, cost=effort(weights), guess=course).solve(self.method)
+
+    def path(self) -> Array:
+        """q as a cubic function of time with the given ends and rates there, and p that fits."""
+        n, T, s = self.n, self.steps * self.h, np.linspace(0, 1, self.steps + 1)[:, None]
         q0, q1 = self.start[:n], self.end[:n]
-        v0, v1 = (self.energy(z)[1][n:] for z in (self.start, self.end))
-        rest, slope0, slope1 = s**2 * (3 - 2 * s), s * (1 - s) ** 2, s**2 * (s - 1)
-        q = q0 + rest * (q1 - q0) + T * (slope0 * v0 + slope1 * v1)
-        v = (6 * s * (1 - s) * (q1 - q0)) / T + (1 - s) * (1 - 3 * s) * v0 + s * (3 * s - 2) * v1
+        v0, v1 = self.energy(np.stack([self.start, self.end]))[1][:, n:]
+        q = q0 + s**2 * (3 - 2 * s) * (q1 - q0) + T * (s * (1 - s) ** 2 * v0 + s**2 * (s - 1) * v1)
+        v = 6 * s * (1 - s) * (q1 - q0) / T + (1 - s) * (1 - 3 * s) * v0 + s * (3 * s - 2) * v1
         x = np.hstack([q, (1 - s) * self.start[n:] + s * self.end[n:]])
-        for _ in range(20):  # of an energy quadratic in p, one is enough
+        for _ in range(5):  # dH/dp = v; of an energy quadratic in p, one iteration is enough
             _, g, A = self.energy(x)
-            x[:, n:] += np.linalg.solve(A[:, n:, n:], (v - g[:, n:])[..., None])[..., 0]
+            try:
+                x[:, n:] += np.linalg.solve(A[:, n:, n:], (v - g[:, n:])[..., None])[..., 0]
+            except np.linalg.LinAlgError:  # momenta that rates do not tell
+                break
         x[0], x[-1] = self.start, self.end
-        _, g, A = self.energy((x[:-1] + x[1:]) / 2)
-        l = np.zeros((N, 2 * n))
-        l[:, n:] = (np.diff(x[:, n:], axis=0) / h + g[:, :n]) @ np.linalg.pinv(self.gain)
-        rate = np.gradient(l[:, n:], h, axis=0)
-        right = np.einsum("kij,kj->ki", A[:, n:, :n], l[:, n:]) - rate
-        l[:, :n] = np.linalg.solve(A[:, n:, n:], right[..., None])[..., 0]
-        return x, l
+        return x
 
 
 #: Corrections, relative to the largest values, below which Newton's method goes on undamped until only round-off is left; and the least
@@ -470,6 +452,10 @@ def _sizes(a: Array) -> Array:
     """The largest value of each component over time, or one."""
     size = np.abs(a).max(axis=0)
     return np.where(size > 0, size, 1.0)
+
+
+def _middle(t: Array) -> Array:
+    return np.asarray((t[1:] + t[:-1]) / 2)
 
 
 def _norm(x: Array, l: Array) -> float:

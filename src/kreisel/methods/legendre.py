@@ -34,7 +34,7 @@ def hamiltonian_of(system: System) -> Hamiltonian:
         if rows or pfaffian:
             raise ValueError(f"'{e.name}' is a constraint; a Hamiltonian system has none, coordinates='minimal' of an open tree fit")
         if (e.power is not None or e.routine is not None) and e.control is None:
-            raise ValueError(f"'{e.name}' is a force without potential; a Hamiltonian system has only named inputs besides its energy")
+            raise ValueError(f"'{e.name}' has a force without potential, as friction is; a Hamiltonian system has none but named inputs")
     for node in system.nodes:
         if not isinstance(node.group, R) or node.size("v") != node.group.dim:
             raise ValueError(f"'{node.name}' has coordinates on {node.group} and no vector space; a Hamiltonian system needs R(n)")
