@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -73,7 +74,7 @@ def program(cost: ca.SX, equations: list, variables: list, guess: list, read: li
 
 
 def solve(problem: dict[str, Any], max_iter: int = 3000) -> dict[str, Any]:
-    """Cost, status, iterations, coordinates, rates, controls, and seconds: to build, to solve, and of these in functions and derivatives."""
+    """Cost, status, iterations, coordinates, rates, controls; seconds to build, to solve, and of the latter in functions and derivatives."""
     options = {"ipopt.tol": 1e-8, "ipopt.linear_solver": "mumps", "ipopt.max_iter": max_iter, "ipopt.print_level": 0, "ipopt.sb": "yes"}
     start = time.perf_counter()
     solver = ca.nlpsol("solver", "ipopt", problem["nlp"], {**options, "print_time": False, "calc_lam_p": False})
@@ -154,7 +155,7 @@ class ThreeLink:
             ca.SX.sym(name, n, N if name != "v" or velocities else 1) for name, n in zip("qvgu", (18, 18, 15, 3), strict=True)
         )
         q = [self.place(self.start), *ca.horzsplit(Q)]
-        dq = [b - a for a, b in zip(q, q[1:], strict=False)]
+        dq = [b - a for a, b in pairwise(q)]
         f = [self.f((q[k] + q[k + 1]) / 2, gamma[:, k], u[:, k]) for k in range(N)]
         if velocities:
             v = [ca.SX.zeros(18), *ca.horzsplit(V)]
