@@ -34,11 +34,12 @@ Joined = str | tuple[str, str]
 class Cost:
     r"""What is to be as small as can be: :math:`\int \ell\,dt + E`. Costs can be added and multiplied by numbers.
 
-    ``running``: formulas of l, ``final``: of E.
+    ``running``: formulas of l, ``final``: of E. ``weights``: of the controls, if it is nothing but effort.
     """
 
     running: tuple[Formula, ...] = ()
     final: tuple[Formula, ...] = ()
+    weights: Mapping[str, float] | None = None
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.running + other.running, self.final + other.final)
@@ -60,7 +61,7 @@ def effort(weights: Mapping[str, float] | None = None) -> Cost:
                 raise ValueError(f"effort: there is no control '{name}'; there are {sorted(s.u)}")
         return sum((given.get(name, 1.0) * u**2 / 2 for name, u in s.u.items()), start=ca.SX(0))
 
-    return Cost(running=(formula,))
+    return Cost(running=(formula,), weights=given)
 
 
 def running(formula: Formula) -> Cost:

@@ -178,8 +178,10 @@ def _evaluate(frames: Mapping[str, Any], Q: ca.SX, V: ca.SX, q: Array, v: Array)
 
 
 def linear(d: Discrete, target: Target, times: Array) -> Course:
-    """Joint coordinates linear in time, free bodies on straight lines and turning about fixed axes: from the start to the target."""
+    """Straight on in joint coordinates, free bodies along geodesics: from the start to the target, with the time law of a point mass that
+    is moved from rest to rest with the least effort."""
     s = (times - times[0]) / (times[-1] - times[0])
+    s = s**2 * (3 - 2 * s)
     goal = {(key, "") if isinstance(key, str) else key: value for key, value in target.coordinates.items()}
     wanted = _target_poses(d, target)
 

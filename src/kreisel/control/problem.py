@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,13 @@ from kreisel.control.discrete import Discrete, Limits
 from kreisel.control.guess import Course
 from kreisel.control.ipopt import Ipopt
 from kreisel.control.result import Result
+from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
 from kreisel.methods import Method
 from kreisel.simulation.solution import Solution, State
+
+if TYPE_CHECKING:
+    from kreisel.control.indirect import Extremal
 
 Array = NDArray[np.float64]
 Guess = str | Solution | Result | Mapping[Joined, Any] | Course
@@ -35,7 +39,7 @@ class OptimalControl:
     ``horizon``: its length T in s, or bounds (shortest, longest) between which it is free. ``steps``: the number of steps, in each of which
     controls are constant. ``start``: another one than the system's, as ``initial`` of :func:`kreisel.simulate`. ``end``: see
     :class:`Target`. ``cost``: default the control effort. ``bounds``: (lower, upper) of controls and joint coordinates by name, None for
-    none. ``path``: conditions at all times. ``guess``: "constant" (the start), "linear" (in joint coordinates, free bodies along
+    none. ``path``: conditions at all times. ``guess``: "constant" (the start), "linear" (straight on in joint coordinates, free bodies along
     geodesics), a solution, an earlier result, or ``{name: values or function of s in [0, 1]}`` of joint coordinates, controls and free
     bodies (positions, rotation matrices).
 
@@ -69,23 +73,45 @@ class OptimalControl:
         if not self.system.controls:
             raise ValueError("the system has no controls; add actuators with one, as kr.Torque('shoulder', control='u1')")
 
+    @overload
     def solve(
         self,
         method: Method | None = None,
+        route: Literal["direct"] = "direct",
         solver: Any = None,
         refine: int = 0,
         progress: bool = False,
-    ) -> Result:
+    ) -> Result: ...
+
+    @overload
+    def solve(
+        self, method: Method | None, route: Literal["indirect"], solver: Any = None, refine: int = 0, progress: bool = False
+    ) -> Extremal: ...
+
+    def solve(
+        self,
+        method: Method | None = None,
+        route: str = "direct",
+        solver: Any = None,
+        refine: int = 0,
+        progress: bool = False,
+    ) -> Result | Extremal:
         """Transcribes the problem by the steps of a method, and solves it.
 
-        ``method``: any that fits the coordinates; default RATTLie. ``solver``: ``kr.Ipopt()`` (default) or ``kr.Structured()``, the fast
-        one. ``refine``: solve so many times more, each time with twice the steps, from the solution before. ``progress``: print a line
+        ``method``: any that fits the coordinates; default RATTLie. ``route``: "direct", the best of all discrete motions; or "indirect",
+        the discrete necessary conditions that conserve the Hamiltonian of the problem (:mod:`kreisel.control.indirect`; for
+        :class:`kreisel.Hamiltonian` systems, the whole state at the end and effort as cost). ``solver``: ``kr.Ipopt()`` (default) or
+        ``kr.Structured()``, the fast one. ``refine``: solve so many times more, each time with twice the steps, from the solution before. ``progress``: print a line
         per iteration. An interrupt from the keyboard ends the search and keeps what was found.
         """
         from kreisel.methods import RATTLie
 
         method = RATTLie() if method is None else method
         solver = Ipopt() if solver is None else solver
+        if route == "indirect":
+            return self._indirect(method, solver)
+        if route != "direct":
+            raise ValueError(f"route must be 'direct' or 'indirect', got {route!r}")
         result = self._solve(method, solver, progress)
         problem = self
         for _ in range(refine):
@@ -94,6 +120,29 @@ class OptimalControl:
             problem = replace(problem, steps=2 * problem.steps, guess=result)
             result = problem._solve(method, solver, progress)
         return result
+
+    def _indirect(self, method: Method, solver: Any) -> Extremal:
+        from kreisel.control import indirect
+
+        system, end = self.system, self.end
+        if not isinstance(system, Hamiltonian) or not method.hamiltonian:
+            raise ValueError("the indirect route is for Hamiltonian systems with kr.Greenspan(), kr.Gonzalez() or kr.Midpoint()")
+        if end.q is None or end.v is None or end != Target(q=end.q, v=end.v):
+            raise ValueError("the indirect route needs q and v, the momenta, at the end, and nothing else")
+        if self.cost.weights is None or self.bounds or self.path or isinstance(self.horizon, tuple):
+            raise ValueError("the indirect route is for effort alone as cost, without bounds, and with a fixed horizon")
+        weights = [self.cost.weights.get(name, 1.0) for name in system.controls]
+        start = None if self.start is None else self._state()
+        guess = self.guess if isinstance(self.guess, Result | indirect.Extremal) else None
+        return indirect.solve(system, method, self.horizon, self.steps, end.q, end.v, weights, guess=guess, start=start, solver=solver)  # type: ignore[arg-type]
+
+    def _state(self) -> tuple[Any, Any]:
+        """q and v of the start."""
+        if isinstance(self.start, State):
+            return self.start.q, self.start.v
+        assert self.start is not None
+        ((q, v),) = self.start.values()
+        return q, v
 
     def discrete(self, method: Method) -> Discrete:
         """The discrete problem."""

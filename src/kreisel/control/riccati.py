@@ -593,7 +593,9 @@ def _solve(
 
 
 @compiled
-def _multiply(J_row: Any, J_col: Any, H_row: Any, H_col: Any, J: Any, H: Any, diagonal: Any, y: Any, r: Any, out_y: Any, out_r: Any) -> None:
+def _multiply(
+    J_row: Any, J_col: Any, H_row: Any, H_col: Any, J: Any, H: Any, diagonal: Any, y: Any, r: Any, out_y: Any, out_r: Any
+) -> None:
     """H dy + J^T dr and J dy of all steps."""
     for k in range(len(y)):
         for i in range(y.shape[1]):

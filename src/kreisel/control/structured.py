@@ -86,7 +86,9 @@ class _Box:
         s, N = stages.sizes, stages.steps
         b = stages.bounds
         self.shape = (N, s.u), (N, s.c), (s.e,)
-        low, high = (np.concatenate([np.broadcast_to(x[i], n).ravel() for x, n in zip((b.u, b.c, b.e), self.shape, strict=True)]) for i in (0, 1))
+        low, high = (
+            np.concatenate([np.broadcast_to(x[i], n).ravel() for x, n in zip((b.u, b.c, b.e), self.shape, strict=True)]) for i in (0, 1)
+        )
         self.low, self.high, self.equal = low, high, low == high
         self.has_low, self.has_high = np.isfinite(low) & ~self.equal, np.isfinite(high) & ~self.equal
         self.any = self.has_low | self.has_high
@@ -324,7 +326,9 @@ class _Run:
     def along(self, p: _Point, step: Vector) -> Array:
         """dt: of controls, and of slacks as their conditions want it."""
         m = self.factors.matrix
-        rows = self.factors.times(Matrix(m.J, m.H, m.H_end, m.e_z, m.diagonal, np.ones_like(m.W), m.W_end, m.equations, self.path_equations), step)
+        rows = self.factors.times(
+            Matrix(m.J, m.H, m.H_end, m.e_z, m.diagonal, np.ones_like(m.W), m.W_end, m.equations, self.path_equations), step
+        )
         dc = rows.r[:, self.c] + np.where(self.path_equations, 0.0, step.r[:, self.c]) + p.rows[:, self.c]
         de = m.e_z @ step.end + p.e
         dt = np.concatenate([step.y[:, self.u].ravel(), dc.ravel(), de])
@@ -413,7 +417,9 @@ class _Run:
         while True:
             p, d = self.p, self.d
             error = max(k.stationarity, k.infeasibility, self.complementarity(p, d, 0.0))
-            line = Iteration(self.iterations, p.cost, k.infeasibility, max(k.stationarity, self.complementarity(p, d, 0.0)), self.mu, alpha, added)
+            line = Iteration(
+                self.iterations, p.cost, k.infeasibility, max(k.stationarity, self.complementarity(p, d, 0.0)), self.mu, alpha, added
+            )
             self.history.append(line)
             if self.callback:
                 self.callback(line)
