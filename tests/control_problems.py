@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
+
 from kreisel.control.stages import Bounds, End, Part, Sizes, Stages
 
 GRAVITY = 9.81
@@ -12,8 +13,9 @@ FREE = np.inf
 
 def stages(
     z: ca.SX, x: ca.SX, u: ca.SX, h: ca.SX, equations: ca.SX, update: ca.SX, cost: ca.SX, end: ca.SX, *, start: np.ndarray, horizon: float,
-    steps: int, u_bounds: tuple[float, float] | np.ndarray = (-FREE, FREE), path: ca.SX | None = None, path_bounds: np.ndarray | None = None,
-    end_bounds: np.ndarray | None = None, end_cost: ca.SX | None = None, free: np.ndarray | None = None,
+    steps: int, u_bounds: tuple[float, float] | np.ndarray = (-FREE, FREE), path: ca.SX | None = None,
+    path_bounds: np.ndarray | None = None, end_bounds: np.ndarray | None = None, end_cost: ca.SX | None = None,
+    free: np.ndarray | None = None,
 ) -> Stages:  # fmt: skip
     """A problem whose end conditions and cost are written in the symbols z."""
     c = ca.SX(0, 1) if path is None else path
