@@ -20,6 +20,7 @@ from kreisel.mechanics import (
     Cylindrical,
     Damper,
     Distance,
+    Drive,
     Element,
     Fixed,
     Force,
@@ -80,9 +81,11 @@ from kreisel.methods import (
     SolveIvp,
     WeightedResidual,
 )
+from kreisel.methods.legendre import hamiltonian_of
 
 if TYPE_CHECKING:
     from kreisel import exact, frames, inertia, rotations, stability, view
+    from kreisel.control import Condition, Cost, Ipopt, OptimalControl, Target, duration, effort, final, running
     from kreisel.simulation import (
         InconsistentStart,
         Modes,
@@ -130,7 +133,8 @@ _LATER = (
 )
 # Modules of their own, when they are asked for.
 _SWEEPS = ("Design", "sweep")
-_MODULES = ("exact", "frames", "inertia", "rotations", "stability", "view")
+_CONTROL = ("Condition", "Cost", "Ipopt", "OptimalControl", "Target", "duration", "effort", "final", "running")
+_MODULES = ("control", "exact", "frames", "inertia", "rotations", "stability", "view")
 
 
 def __getattr__(name: str) -> Any:
@@ -141,13 +145,15 @@ def __getattr__(name: str) -> Any:
         return globals()[name]
     if name in _SWEEPS:
         return getattr(import_module("kreisel.sweeps"), name)
+    if name in _CONTROL:
+        return getattr(import_module("kreisel.control"), name)
     if name in _MODULES:
         return import_module(f"kreisel.{name}")
     raise AttributeError(f"module 'kreisel' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER, *_SWEEPS, *_MODULES])
+    return sorted([*globals(), *_LATER, *_SWEEPS, *_CONTROL, *_MODULES])
 
 
 __all__ = [
@@ -168,12 +174,15 @@ __all__ = [
     "Beam",
     "BlackBox",
     "Composition",
+    "Condition",
     "Constraint",
+    "Cost",
     "Curve",
     "Cylindrical",
     "Damper",
     "Design",
     "Distance",
+    "Drive",
     "Element",
     "Fixed",
     "Force",
@@ -187,6 +196,7 @@ __all__ = [
     "Hamiltonian",
     "Ida",
     "InconsistentStart",
+    "Ipopt",
     "Joint",
     "JointFriction",
     "KnifeEdge",
@@ -197,6 +207,7 @@ __all__ = [
     "Modes",
     "Newmark",
     "Newton",
+    "OptimalControl",
     "Pfaffian",
     "Planar",
     "Potential",
@@ -221,6 +232,7 @@ __all__ = [
     "State",
     "Status",
     "System",
+    "Target",
     "Thrust",
     "Torque",
     "TorsionSpring",
@@ -232,11 +244,15 @@ __all__ = [
     "assemble",
     "convert",
     "convert_velocity",
+    "duration",
+    "effort",
     "embedding_norm",
     "equilibrium",
     "equilibrium_path",
     "exact",
+    "final",
     "frames",
+    "hamiltonian_of",
     "helix",
     "imbalance",
     "inertia",
@@ -248,6 +264,7 @@ __all__ = [
     "natural",
     "random_steps",
     "rotations",
+    "running",
     "simulate",
     "stability",
     "straight",

@@ -128,6 +128,12 @@ def with_joint(joint):
     return m
 
 
+def with_force(force):
+    m = mechanism()
+    m.force(force)
+    return m
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -146,6 +152,10 @@ def with_joint(joint):
         (lambda: mechanism().point("p", 0), "point 'p': the mass must be positive"),
         (lambda: mechanism().scalar("s", -1), "scalar 's': the mass must be positive"),
         (lambda: kr.Mechanism(gravity=9.81), "gravity must be three finite numbers"),
+        (lambda: with_force(kr.Drive("arm", control="u")).system(), "'drive of arm' refers to the scalar 'arm', which does not exist"),
+        (lambda: kr.Drive("trolley"), "'drive of trolley' needs either a control or a history"),
+        (lambda: kr.models.overhead_crane("SE3"), "formulation must be 'directors' or 'minimal', got 'SE3'"),
+        (lambda: kr.models.overhead_crane(length=0), "the length of the rope must be positive"),
         (lambda: mechanism().system("Euler"), "coordinates must be one of SO3xR3, S3xR3, .*, minimal, got 'Euler'"),
         (lambda: mechanism().system("SO3"), "body 'arm' is not held by a ball joint to the ground"),
         (lambda: with_joint(kr.Spherical("ground", "leg")).system(), r"refers to 'leg', which does not exist; there are \['arm'\]"),

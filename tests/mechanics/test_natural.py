@@ -201,12 +201,38 @@ def test_planar_directors():
         assert_allclose(force, fine.joint("C").reaction_force[50], rtol=0.05, atol=0.05)
 
 
+@pytest.mark.parametrize("coordinates", ["directors", "S3R3", "minimal"])
+def test_points_in_the_plane(coordinates):
+    """Two numbers instead of three: a body and a point on a spring and a rod move as in space."""
+
+    def sol(plane):
+        m = kr.Mechanism(gravity=(0, -9.81) if plane else (0, -9.81, 0), plane=plane)
+        flat = slice(2) if plane else slice(3)
+        m.body("arm", 1.0, 0.1 if plane else (0.05, 0.05, 0.1), position=np.array([0.5, 0, 0])[flat])
+        m.joint(kr.Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 0, 1), name="pin"))
+        m.point("bob", 0.5, position=np.array([1.0, 1.0, 0])[flat], velocity=np.array([2.0, 0, 0])[flat])
+        m.joint(kr.Distance("ground", "bob", at_a=(1, 0, 0), name="rod"))
+        m.force(kr.Spring("arm", "bob", 20.0, 0.3, name="spring"))
+        system = m.system(coordinates)
+        return kr.simulate(system, 1, 2**-6, kr.BEM() if coordinates == "directors" else kr.GeneralizedAlpha())
+
+    flat, space = sol(True), sol(False)
+    assert flat.velocity("bob").shape[1] == 2
+    assert np.ptp(space.position("bob"), axis=0)[:2].min() > 0.3
+    assert_allclose(flat.position("bob"), space.position("bob"), atol=1e-11)
+    assert_allclose(flat.velocity("bob"), space.velocity("bob")[:, :2], atol=1e-10)
+    assert_allclose(flat.angular_momentum, space.angular_momentum, atol=1e-10)
+    assert_allclose(flat.joint("rod").reaction_force[1:], space.joint("rod").reaction_force[1:], atol=1e-7)
+
+
 def test_messages_of_the_plane():
     m = kr.Mechanism(plane=True)
     with pytest.raises(ValueError, match="leads out of the plane"):
         m.body("b", 1.0, 0.1, position=(0, 0, 1))
     with pytest.raises(ValueError, match="body 'b': in the plane, inertia, rotation and omega are one number each"):
         m.body("b", 1.0, (1, 1, 1))
+    with pytest.raises(ValueError, match="leads out of the plane"):
+        m.point("p", 1.0, position=(0, 0, 1))
     m.body("b", 1.0, 0.1, rotation=0.3, omega=2.0)
     m.joint(kr.Constraint("hook", "b", lambda t, b: ca.vertcat(b.x[0], b.x[2] - 1)))
     with pytest.raises(ValueError, match="'hook' cannot hold in the plane"):

@@ -120,3 +120,69 @@ def test_what_does_not_fit():
         kr.Gonzalez("mean")
     with pytest.raises(ValueError, match="it is for Hamiltonian systems"):
         kr.simulate(kr.models.oscillator(), 1, 0.1, kr.Gonzalez())
+
+
+# Inputs
+
+
+def driven(n=2, **more):
+    """The double pendulum with inputs at its angles."""
+    free = double_pendulum()
+    return kr.Hamiltonian(free.H, n, q=free.nodes[0].q, p=free.nodes[0].v, **more)
+
+
+@pytest.mark.parametrize("method", [kr.Midpoint(), kr.Gonzalez(), kr.Gonzalez("average")], ids=repr)
+def test_inputs_drive_their_coordinates(method):
+    """Against the equations of motion with forces that are functions of time, B no unit matrix; order 2."""
+    B = np.array([[1.0, 0.5], [-2.0, 0.0]])
+    system = driven(controls=("u", "w"), inputs=B)
+    assert system.controls == ["u", "w"]
+    np.testing.assert_array_equal(system.inputs, B)
+    q, p, t = ca.SX.sym("q", 2), ca.SX.sym("p", 2), ca.SX.sym("t")
+    H, u = system.H(q, p), {"u": lambda t: ca.cos(3 * t), "w": lambda t: 1 + t}
+    force = ca.mtimes(ca.DM(B), ca.vertcat(*(f(t) for f in u.values())))
+    f = ca.Function("f", [t, ca.vertcat(q, p)], [ca.vertcat(ca.gradient(H, p), -ca.gradient(H, q) + force)])
+    exact = solve_ivp(
+        lambda t, z: f(t, z).full().ravel(), (0, 1), np.r_[system.nodes[0].q, 0, 0], method="DOP853", rtol=1e-13, atol=1e-14
+    ).y[:, -1]
+    steps = 2.0 ** -np.arange(4, 9)
+    ends = [kr.simulate(system, 1, h, method, controls=u) for h in steps]
+    assert fitted_order(steps, [np.abs(np.r_[s.q[-1], s.v[-1]] - exact).max() for s in ends]) == pytest.approx(2, abs=0.05)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("kind", ["values", "function"])
+def test_the_energy_changes_by_the_work_of_inputs(method, kind):
+    """Siebert's (8.39), corrected: u . (q_{k+1} - q_k). The midpoint rule misses it."""
+    steps, one = 40, isinstance(method, kr.Greenspan)
+    if one:
+        system = kr.Hamiltonian(pendulum().H, 1, q=[2.5], controls="u")
+    else:
+        system = driven(controls=("u", "w"), inputs=[[1.0, 0.5], [-2.0, 0.0]])
+    values = np.random.default_rng(1).normal(0.5, 0.5, size=(steps, len(system.controls)))
+    u = dict(zip(system.controls, values.T, strict=True)) if kind == "values" else {"u": ca.cos}
+    sol = kr.simulate(system, 4, 0.1, method, controls=u, newton=TO_THE_FLOOR)
+    assert sol.success, sol.message
+    if kind == "values":
+        expected = np.r_[0, np.cumsum(np.sum(values * (np.diff(sol.q, axis=0) @ system.inputs), axis=1))]
+        np.testing.assert_allclose(sol.work, expected, atol=1e-13)
+    assert np.ptp(sol.work) > 0.1
+    assert np.ptp(sol.balance) < 1e-13
+    assert np.ptp(kr.simulate(system, 4, 0.1, kr.Midpoint(), controls=u).balance) > 1e-5
+
+
+def test_work_between_records_far_apart_is_found_by_quadrature():
+    system = kr.Hamiltonian(pendulum().H, 1, q=[1.0], controls="u")
+    sol = kr.simulate(system, 2, 1e-3, kr.Greenspan(), controls={"u": 0.7}, every=10)
+    np.testing.assert_allclose(sol.work, 0.7 * (sol.q[:, 0] - 1), atol=1e-5)
+
+
+def test_inputs_that_make_no_sense():
+    with pytest.raises(ValueError, match=r"1 controls \['u'\] for 2 coordinates; `inputs` must say how they act"):
+        driven(controls="u")
+    with pytest.raises(ValueError, match=r"inputs must be \(2, 1\) finite numbers, .* got \(1, 2\)"):
+        driven(controls="u", inputs=[[1.0, 0.0]])
+    with pytest.raises(ValueError, match="two things are called 'input u'"):
+        driven(controls=("u", "u"))
+    with pytest.raises(ValueError, match="there is no control 'w'"):
+        kr.simulate(driven(controls="u", inputs=[[1.0], [0.0]]), 1, 0.1, kr.Gonzalez(), controls={"w": 1.0})

@@ -6,8 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import kreisel as kr
-
-RADIUS = 0.1  # of the winch
+from kreisel.rotations import EulerAngles, EulerParameters, RotationVector
 
 
 def relative(x):
@@ -34,52 +33,6 @@ def cluster(ball=True):
     return m
 
 
-def manipulator(coordinates):
-    """Three links in the plane (Siebert, Table 6.1): m, E1 + E2 and lengths; from rest at relative angles pi/2, -pi/2, pi/2."""
-    m = kr.Mechanism(gravity=(0, -9.81), plane=True)
-    at, direction, before = np.zeros(2), 0.0, "ground"
-    table = zip((30, 25, 10), (1.225, 1.0208, 0.4083), (143.3027, 88.0208, 60.2083), (7, 6, 8), (1, -1, 1), strict=True)
-    for k, (mass, e1, e2, length, turn) in enumerate(table, start=1):
-        direction += turn * np.pi / 2
-        along = length * np.array([np.cos(direction), np.sin(direction)])
-        m.body(f"link {k}", mass, e1 + e2, position=at + along / 2, rotation=direction)
-        m.joint(kr.Revolute(before, f"link {k}", (*at, 0), (0, 0, 1), name=f"joint {k}"))
-        m.force(kr.Torque(f"joint {k}", control=f"u{k}"))
-        at, before = at + along, f"link {k}"
-    return m.system(coordinates)
-
-
-def crane():
-    """Trolley, winch and load on a rope (Siebert, 7.2), the third axis down: a mixed set of scalars and a point, with a constraint."""
-    m = kr.Mechanism(gravity=(0, 0, 9.81))
-    m.scalar("trolley", 10.0)
-    m.scalar("winch", 0.1, value=4 / RADIUS)
-    m.point("load", 100.0, position=(0, 0, 4))
-    m.joint(kr.Constraint("plane", "load", lambda t, load: load.x[1]))
-    m.joint(
-        kr.Constraint(
-            "rope",
-            "trolley",
-            "winch",
-            "load",
-            lambda t, s, b, load: (load.x[0] - s.value) ** 2 + load.x[2] ** 2 - (RADIUS * b.value) ** 2,
-        )
-    )
-    m.force(kr.Force("drive", "trolley", lambda t, s, motion: 300 * ca.cos(3 * t) * motion.rate))
-    m.force(kr.Force("motor", "winch", lambda t, b, motion: -110 * motion.rate))
-    return m.system()
-
-
-def small(system):
-    """The same by s, l and the angle of the rope."""
-
-    def coordinates(y):
-        s, length, angle = ca.vertsplit(y)
-        return {"trolley": s, "winch": length / RADIUS, "load": ca.vertcat(s + length * ca.sin(angle), 0, length * ca.cos(angle))}
-
-    return system.reduced(coordinates, q=[0, 4, 0])
-
-
 @pytest.mark.parametrize("steps", [10, 100])
 def test_the_same_as_bem(steps):
     """Natural coordinates, velocities, multipliers, work and losses; with 11 unknowns instead of 85."""
@@ -102,6 +55,30 @@ def test_the_same_as_bem(steps):
             assert_allclose(rem.joint(joint).coordinates[name], x, atol=1e-11)
     assert_allclose(rem.joint("ball").reaction_force[1:], bem.joint("ball").reaction_force[1:], atol=1e-8)
     assert {name: list(x) for name, x in rem.controls.items()} == {name: list(x) for name, x in bem.controls.items()}
+
+
+@pytest.mark.parametrize("rotation", [RotationVector, EulerAngles("xyz")], ids=str)
+def test_absolute_rotations(rotation):
+    """Other unknowns, the same motion (Siebert, (4.11), (4.12)): of a ball joint and of a free body."""
+    system = cluster().system("directors")
+    first, second = (kr.simulate(system, 1, 0.05, m, controls={"u": 2.0, "w": -1.0}) for m in (kr.REM(), kr.REM(rotation=rotation)))
+    assert second.message == kr.Status.REACHED_END.value
+    assert_allclose(second.q, first.q, atol=1e-12)
+    assert_allclose(second.v, first.v, atol=1e-10)
+
+
+@pytest.mark.parametrize(("step", "through"), [(0.02, True), (0.1, False)])
+def test_the_absolute_vector_is_singular_at_a_full_turn(step, through):
+    """Beyond half a turn it still leads on; past a full one only if it stays away a little, for small steps. Good states are kept."""
+    m = kr.Mechanism()
+    m.body("hull", 1.0, (0.1, 0.2, 0.25), omega=(2.0, 0.1, 0.04))
+    exact, sol = (kr.simulate(m.system("directors"), 8, step, method) for method in (kr.REM(), kr.REM(rotation=RotationVector)))
+    assert exact.message == kr.Status.REACHED_END.value
+    assert_allclose(sol.q, exact.q[: len(sol.t)], atol=1e-10)
+    assert (sol.success, sol.status is kr.Status.NOT_CONVERGED) == (through, not through)
+    assert sol.t[-1] > 0.9 * np.pi  # 2 rad/s
+    assert "'hull' was near to a singularity of its coordinates (0.0" in sol.message
+    assert "the rate equation of the rotation vector is singular at a full turn" in sol.message
 
 
 def test_covariant_inputs():
@@ -138,40 +115,66 @@ def test_orders():
 
 
 def test_manipulator():
-    """Three links in the plane: 3 unknowns instead of 27; BEM = REM, GC at second order."""
+    """Three links in the plane, with friction: 3 unknowns instead of 27; BEM = REM, GC at second order, and RATTLie on directors."""
     controls = {"u1": 3000.0, "u2": 500.0, "u3": -200.0}
-    directors, minimal = manipulator("directors"), manipulator("minimal")
+    directors, minimal = (kr.models.three_link(c, friction=30.0, rates=(0.1, -0.2, 0.3)) for c in ("directors", "minimal"))
     assert (directors.dim, minimal.dim, minimal.degrees_of_freedom) == (18, 3, 3)
     gaps = []
     for n in (20, 80, 160):
-        bem, rem = (kr.simulate(directors, 1, 1 / n, m, controls=controls) for m in (kr.BEM(), kr.REM()))
+        bem, rem, rattle = (kr.simulate(directors, 1, 1 / n, m, controls=controls) for m in (kr.BEM(), kr.REM(), kr.RATTLie()))
         gc = kr.simulate(minimal, 1, 1 / n, kr.GC(), controls=controls)
         assert_allclose(rem.q, bem.q, atol=1e-10)
         assert relative(rem.balance) < 1e-11
-        gaps.append(np.abs(gc.position("link 3") - rem.position("link 3")).max())
+        gaps.append([np.abs(x.position("link 3") - rem.position("link 3")).max() for x in (gc, rattle)])
         assert relative(gc.balance) > 1e-9
-    assert gaps[1] / gaps[2] == pytest.approx(4, rel=0.1)
-    assert_allclose(gc.joint("joint 3").angle, gc.q[:, 2], atol=1e-12)
+    assert_allclose(np.divide(gaps[1], gaps[2]), 4, rtol=0.1)
+    assert rem.work[-1] > 100
+    assert rem.dissipated[-1] > 10
+    for k, name in enumerate(("shoulder", "elbow", "wrist")):
+        assert_allclose(gc.joint(name).angle, gc.q[:, k], atol=1e-12)
+
+
+def test_a_positive_torque_drives():
+    """From rest, without gravity, straight: the angle of the hinge grows, its neighbours give way."""
+    for k, name in enumerate(("shoulder", "elbow", "wrist")):
+        system = kr.models.three_link(gravity=0, angles=(0, 0, 0))
+        sol = kr.simulate(system, 0.1, 0.02, kr.BEM(), controls={f"u{k + 1}": 10.0})
+        assert sol.joint(name).angle[-1] > 1e-5
+        assert sol.work[-1] > 0
+
+
+CRANE = {"controls": {"force": lambda t: 300 * ca.cos(3 * t), "winch": -110.0}}
 
 
 def test_crane():
-    """Under-actuated, in mixed coordinates that the user gives: s, l and the angle. BEM = REM at any step size, GC at second order."""
-    system = crane()
-    assert (system.dim, small(system).dim, small(system).degrees_of_freedom) == (5, 3, 3)
+    """Under-actuated, in mixed coordinates: s, beta, x, z, or s, l and the angle. BEM = REM at any step size, GC at second order."""
+    system, small = (kr.models.overhead_crane(c, angle=0.1, rates=(0.1, 0.2, -0.1)) for c in ("directors", "minimal"))
+    assert (system.dim, small.dim, small.degrees_of_freedom) == (4, 3, 3)
     gaps = []
     for n in (10, 80, 160):
-        bem, rem, gc = (kr.simulate(s, 2, 2 / n, m) for s, m in ((system, kr.BEM()), (small(system), kr.REM()), (small(system), kr.GC())))
+        bem, rem, gc = (kr.simulate(s, 2, 2 / n, m, **CRANE) for s, m in ((system, kr.BEM()), (small, kr.REM()), (small, kr.GC())))
         assert_allclose(rem.q, bem.q, atol=1e-10)
         assert_allclose(rem.v, bem.v, atol=1e-9)
         assert_allclose(rem.lam[1:], bem.lam[1:], atol=1e-7)
         assert relative(rem.balance) < 1e-12
         assert relative(gc.balance) > 1e-5
-        gaps.append(np.abs(gc.position("load") - rem.position("load")).max())
-    assert gaps[1] / gaps[2] == pytest.approx(4, rel=0.2)
+        rattle = kr.simulate(system, 2, 2 / n, kr.RATTLie(), **CRANE)
+        gaps.append([np.abs(x.position("load") - rem.position("load")).max() for x in (gc, rattle)])
+    assert_allclose(np.divide(gaps[1], gaps[2]), 4, rtol=0.2)
     (_, length, angle), (ds, dl, da) = gc.q.T, gc.v.T
     assert_allclose(gc.velocity("load")[:, 0], ds + dl * np.sin(angle) + length * np.cos(angle) * da, atol=1e-12)
-    other = kr.simulate(small(system), 2, 2 / 160, kr.GeneralizedAlpha())
+    assert_allclose(bem.q[0], [0, 40, 4 * np.sin(0.1), 4 * np.cos(0.1)], atol=1e-14)
+    other = kr.simulate(small, 2, 2 / 160, kr.GeneralizedAlpha(), **CRANE)
     assert_allclose(other.position("load"), gc.position("load"), atol=5e-3)
+
+
+def test_the_crane_holds_its_load():
+    """At rest with the torque of the weight; a larger one lets it down."""
+    sol = kr.simulate(kr.models.overhead_crane(), 1, 0.1, kr.BEM(), controls={"winch": -98.1})
+    assert_allclose(sol.position("load") - [0, 4, 0], 0, atol=1e-12)
+    sol = kr.simulate(kr.models.overhead_crane(), 1, 0.1, kr.BEM(), controls={"winch": -90.0, "force": 10.0})
+    assert sol.position("load")[-1, 1] > 4.01
+    assert sol.q[-1, 0] > 0.05
 
 
 def test_points_events_and_plain_functions():
@@ -214,35 +217,41 @@ def test_a_start_of_ones_own():
 def test_what_is_refused():
     with pytest.raises(ValueError, match=r"REM does not fit this system: 'top' has coordinates on S3R3; it needs coordinates='directors'"):
         kr.simulate(kr.models.heavy_top("S3R3"), 1, 0.1, kr.REM())
+    with pytest.raises(ValueError, match=r"rotation must be three numbers, such as .*, got EulerParameters"):
+        kr.simulate(kr.models.three_link(), 1, 0.1, kr.REM(rotation=EulerParameters))
     with pytest.raises(ValueError, match=r"REM does not fit this system: 'tree of link 1' has coordinates on R\(3\)"):
-        kr.simulate(manipulator("minimal"), 1, 0.1, kr.REM())
+        kr.simulate(kr.models.three_link("minimal"), 1, 0.1, kr.REM())
     m = cluster()
     m.joint(kr.Spherical("c", "d", at_a=(0, 0, 0), at_b=(0, 0, 0), name="lock"))
     with pytest.raises(
         ValueError, match=r"'lock' closes a loop or is a constraint that no joint coordinate describes; it needs an open tree"
     ):
         kr.simulate(m.system("directors"), 1, 0.1, kr.REM())
-    with pytest.raises(ValueError, match=r"REM does not fit this system: 'plane' closes a loop or is a constraint"):
-        kr.simulate(crane(), 1, 0.1, kr.REM())
-    system = crane()
+    with pytest.raises(ValueError, match=r"REM does not fit this system: 'rope' closes a loop or is a constraint"):
+        kr.simulate(kr.models.overhead_crane(), 1, 0.1, kr.REM())
+    system = kr.models.overhead_crane()
     with pytest.raises(ValueError, match=r"the formula gives coordinates of 'hook', which does not exist"):
         system.reduced(lambda y: {"hook": y}, q=[0.0])
-    with pytest.raises(ValueError, match=r"'load' has 3 coordinates, the formula gives 1"):
+    with pytest.raises(ValueError, match=r"'load' has 2 coordinates, the formula gives 1"):
         system.reduced(lambda y: {"load": y}, q=[0.0])
     with pytest.raises(ValueError, match=r"'top' has coordinates on S3R3; only those in vector spaces"):
         kr.models.heavy_top("S3R3").reduced(lambda y: {"top": y}, q=[0.0])
-    sol = kr.simulate(manipulator("directors"), 0.1, 0.05, kr.REM())
+    sol = kr.simulate(kr.models.three_link("directors"), 0.1, 0.05, kr.REM())
     with pytest.raises(ValueError, match="REM steps in other coordinates"):
         sol.step_matrix()
     with pytest.raises(ValueError, match="need every step"):
-        kr.simulate(manipulator("directors"), 0.2, 0.05, kr.REM(), every=2).lam  # noqa: B018
+        kr.simulate(kr.models.three_link("directors"), 0.2, 0.05, kr.REM(), every=2).lam  # noqa: B018
 
 
 def test_a_formula_that_leaves_a_constraint():
     """A constraint that does not hold by itself stays."""
-    system = crane().reduced(lambda y: {"load": ca.vertcat(y[0], 0, y[1])}, q=[0, 4])
-    assert (system.dim, system.degrees_of_freedom) == (4, 3)
+    m = kr.Mechanism(gravity=(0, 0, -9.81))
+    m.point("load", 1.0, position=(1, 0, 0), velocity=(0, 0, 0.5))
+    m.joint(kr.Constraint("plane", "load", lambda t, load: load.x[1]))
+    m.joint(kr.Distance("ground", "load", name="rope"))
+    system = m.system().reduced(lambda y: {"load": ca.vertcat(y[0], 0, y[1])}, q=[1, 0], v=[0, 0.5])
+    assert (system.dim, system.degrees_of_freedom) == (2, 1)
     with pytest.raises(ValueError, match="GC does not fit this system: 'rope' is a constraint"):
         kr.simulate(system, 1, 0.1, kr.GC())
-    sols = [kr.simulate(s, 0.5, 2**-7, kr.GeneralizedAlpha()) for s in (system, crane())]
+    sols = [kr.simulate(s, 0.5, 2**-7, kr.GeneralizedAlpha()) for s in (system, m.system())]
     assert_allclose(sols[0].position("load"), sols[1].position("load"), atol=1e-11)

@@ -36,6 +36,9 @@ SMALL = {
     "siebert/satellite-forward": {"steps": [5, 10]},
     "siebert/satellite-friction": {"steps": [5]},
     "siebert/gyro-top": {"steps": [0.01], "t_end": 0.1},
+    "siebert/pendulum": {"steps": [10, 20]},
+    "siebert/particle": {"steps": [10, 20], "reference": 40},
+    "siebert/three-link-indirect": {"steps": [20]},
     "benchmark/iftomm-pendulum": {"t_end": 0.5},
     "benchmark/iftomm-n-four-bar": {"t_end": 0.2, "step": 0.01},
     "benchmark/iftomm-squeezer": {"steps": 50, "t_end": 0.003},
@@ -60,7 +63,10 @@ WITHOUT_RUN = {
     "sadlowski/step-operators",
 }  # fmt: skip
 #: Of systems that are no bodies.
-COORDINATES_ALONE = {"sadlowski/oscillators", "mueller/four-bar-baumgarte", "mueller/brick-pendulum", "mueller/free-body"}
+COORDINATES_ALONE = {
+    "sadlowski/oscillators", "mueller/four-bar-baumgarte", "mueller/brick-pendulum", "mueller/free-body", "siebert/pendulum",
+    "siebert/particle", "siebert/three-link-indirect",
+}  # fmt: skip
 OF_A_RUN = {"t_end", "position", "rotation", "velocity", "energy_start", "energy_end", "max_constraint", "newton_iterations_mean"}
 
 

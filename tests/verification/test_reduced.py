@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 import kreisel as kr
 from kreisel.models.satellite import satellite
+from kreisel.rotations import EulerAngles
 
 #: Kinetic energy at 5 s, with torques (E1) and with friction (E2), by the number of steps; and in the limit.
 DRIVEN = {5: 7595.488, 10: 7760.149, 20: 7829.854, 40: 7835.764, 80: 7836.156, 160: 7836.181}
@@ -67,3 +68,29 @@ def test_satellite_in_minimal_coordinates():
         assert drift[0] / drift[1] == pytest.approx(4, rel=0.05)
         # With torques alone the midpoint rule has this energy all but exactly: what is left are the digits of the reference.
         assert errors[1] < 1e-6 or errors[0] / errors[1] == pytest.approx(4, rel=0.05)
+
+
+def test_satellite_by_euler_angles():
+    """Her coordinates of GC, (6.24): x, angles 3-1-3, angles of the wheels. To the motion by BEM with order 2; momenta are lost."""
+    angles = EulerAngles("zxz")
+    start = {"friction": 100.0, "omega": (0.2, 0.3, 0.4), "rates": (1, 2, 3), "attitude": angles.matrix([2, 2, 2])}
+    system = satellite("minimal", rotation=angles, **start)
+    assert (system.dim, system.n_params) == (9, 9)
+    assert_allclose(system.nodes[0].q, [0, 0, 0, 2, 2, 2, 0, 0, 0], atol=1e-14)
+    bem = kr.simulate(satellite(**start), until=5, step=5 / 2560, method=kr.BEM(), controls=TORQUES)
+    gaps = []
+    for n in (40, 80):
+        gc = kr.simulate(system, until=5, step=5 / n, method=kr.GC(), controls=TORQUES)
+        gap = [np.abs(gc.rotation(b)[-1] - bem.rotation(b)[-1]).max() for b in ("main", "rotor 1", "rotor 2", "rotor 3")]
+        gap += [np.abs(gc.velocity("main", "space")[-1] - bem.velocity("main", "space")[-1]).max()]
+        gaps.append([*gap, np.abs(gc.angular_momentum[-1] - bem.angular_momentum[-1]).max()])
+        assert_allclose(angles.matrix(gc.q[-1, 3:6]), gc.rotation("main")[-1], atol=1e-14)
+    assert_allclose(np.divide(*gaps), 4, rtol=0.05)
+    assert max(gaps[1][:4]) < 5e-3
+
+
+def test_the_end_of_the_manoeuvre():
+    """E7: turning the attitude (2, 2, 2) by pi about (1, 2, 3) of the body gives the angles there, hers being (Phi, Theta, Psi)."""
+    angles = EulerAngles("zxz")
+    end = angles.of(angles.matrix([2, 2, 2]) @ kr.SO3.exp(np.pi / np.sqrt(14) * np.array([1, 2, 3])).reshape(3, 3))
+    assert_allclose((end + 2 * np.pi) % (2 * np.pi), (0.70739805, 1.65980463, 4.75427647), atol=1e-8)

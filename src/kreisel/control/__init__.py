@@ -1,1 +1,8 @@
 """Optimal control: what is asked, its transcription by any method, and solvers."""
+
+from kreisel.control.conditions import Condition, Cost, Target, duration, effort, final, running
+from kreisel.control.ipopt import Ipopt
+from kreisel.control.problem import OptimalControl
+from kreisel.control.result import Result
+
+__all__ = ["Condition", "Cost", "Ipopt", "OptimalControl", "Result", "Target", "duration", "effort", "final", "running"]

@@ -5,7 +5,7 @@ r"""Problems with stages: what a direct transcription is to a solver.
    \min\ \sum_{k=0}^{N-1} L(y_k) + E(z_N) \quad\text{with}\quad R(y_k) = 0, \quad z_{k+1} = U(y_k), \quad
    c^- \le c(y_k) \le c^+, \quad u^- \le u_k \le u^+, \quad e^- \le e(z_N) \le e^+, \qquad y_k = (z_k, x_k, u_k)
 
-States z (of which the first are given, or some of them free), unknowns x of a step with as many equations R, controls u. All steps have
+States z (of which the first are given, z_0 = start + gain u_0, or some of them free), unknowns x of a step with as many equations R, controls u. All steps have
 the same formulas. Values, first and second derivatives come from compiled kernels, eight steps at a time; matrices are given by the
 values of a fixed pattern, one row per step.
 """
@@ -96,8 +96,8 @@ class Bounds:
 
 
 class Stages:
-    """The problem above. ``start``: z_0, of which the components ``free`` (nothing: none) are only a guess; ``times`` (N,); ``parameters``
-    (numbers for the parts). Arrays: y (N, y), end (z,), multipliers of (R, U, c) (N, rows) and of the end (e,).
+    """The problem above. ``start``: z_0, of which the components ``free`` (nothing: none) are only a guess; ``gain`` (z, u): how it depends
+    on the first controls, as accelerations of the start do (nothing: not at all); ``times`` (N,); ``parameters`` (numbers for the parts). Arrays: y (N, y), end (z,), multipliers of (R, U, c) (N, rows) and of the end (e,).
 
     The Lagrangian of multipliers r, s is factor (sum L + E) + sum r . (R, U - z_{k+1}, c) + s . e.
     """
@@ -111,11 +111,13 @@ class Stages:
         start: Array,
         times: Array,
         parameters: Array,
-        free: Array | None = None,
+        free: NDArray[np.bool_] | None = None,
+        gain: Array | None = None,
     ) -> None:
-        self.sizes, self.end, self.bounds = sizes, end, bounds
+        self.sizes, self.parts, self.end, self.bounds = sizes, list(parts), end, bounds
         self.steps, self.start = len(times), start
         self.free = np.zeros(sizes.z, dtype=bool) if free is None else free
+        self.gain = np.zeros((sizes.z, sizes.u)) if gain is None else gain
         n = 1 + len(parameters)
         self._at_parameters, self._at_multipliers = sizes.y, sizes.y + n
         # Per step, what kernels may read: y, the time, parameters, multipliers of the rows, the factor of the cost.
@@ -199,7 +201,7 @@ class _Operation:
 
     @classmethod
     def of(cls, inputs: ca.SX, outputs: list[ca.SX], sources: Integers, targets: Integers) -> _Operation:
-        out = ca.densify(ca.vertcat(*ca.cse(outputs)))
+        out = ca.densify(ca.vertcat(*(ca.vec(y) for y in ca.cse(outputs))))
         kernel = compile(ca.Function("stage", [inputs], [out]), LANES)
         return cls(
             kernel.address,

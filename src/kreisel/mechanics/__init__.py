@@ -1,7 +1,7 @@
 """Bodies, joints and forces, described once and realised in any coordinates."""
 
 from kreisel.mechanics import natural
-from kreisel.mechanics.actuators import Gear, PrescribedJoint, Thrust, Torque
+from kreisel.mechanics.actuators import Drive, Gear, PrescribedJoint, Thrust, Torque
 from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.blackbox import BlackBox
 from kreisel.mechanics.curve import Curve, arc, helix, straight
@@ -36,6 +36,7 @@ __all__ = [
     "Cylindrical",
     "Damper",
     "Distance",
+    "Drive",
     "Element",
     "Fixed",
     "Force",

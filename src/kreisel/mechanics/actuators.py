@@ -1,24 +1,30 @@
-"""What acts on the coordinates of joints: torques, thrusts, prescribed motions, gears.
+"""What acts on the coordinates of joints, or on scalars: torques, thrusts, drives, prescribed motions, gears.
 
-They name the joint they belong to. A positive torque or thrust drives the joint coordinate forward.
+They name the joint or scalar they belong to. A positive torque, thrust or drive moves its coordinate forward.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.forces import History
 from kreisel.mechanics.frame import Frame
 from kreisel.mechanics.freedom import Freedom, followed
 from kreisel.mechanics.joints import Joint
+from kreisel.mechanics.node import ScalarNode
 
 if TYPE_CHECKING:
     from kreisel.mechanics.mechanism import Mechanism
+
+
+Array = NDArray[np.float64]
 
 
 class OnJoint(Element):
@@ -52,31 +58,40 @@ class OnJoint(Element):
         return super().signature(), self.freedom
 
 
-class Actuator(OnJoint):
-    """An input u along a joint coordinate: power u times its rate.
-
-    ``control``: the name of the input, whose values :func:`kreisel.simulate` gets as ``controls={name: ...}`` (zero, if it does not); or
-    ``history``: a function of time.
-    """
+class Input(Element):
+    """Something with an input u: the value of a named control, or a function of time."""
 
     external = True
 
-    def __init__(
-        self, joint: str, control: str | None = None, history: History | None = None, coordinate: str = "", name: str = ""
-    ) -> None:
-        super().__init__(joint, coordinate, name or f"{type(self).__name__.lower()} on {joint}")
+    def take(self, control: str | None, history: History | None) -> None:
         if (control is None) == (history is None):
             raise ValueError(f"'{self.name}' needs either a control or a history")
         self.control, self.history = control, history
         if control is not None:
             self.parameters = {"u": np.zeros(1)}
 
-    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
-        u = self.history(t) if self.history is not None else p.u
-        return u * self.freedom.rate(*self.frames(p, *virtual))
+    def input(self, p: SimpleNamespace, t: ca.SX) -> ca.SX:
+        return self.history(t) if self.history is not None else p.u
 
     def signature(self) -> Any:
         return super().signature(), self.history and id(self.history)
+
+
+class Actuator(Input, OnJoint):
+    """An input u along a joint coordinate: power u times its rate.
+
+    ``control``: the name of the input, whose values :func:`kreisel.simulate` gets as ``controls={name: ...}`` (zero, if it does not); or
+    ``history``: a function of time.
+    """
+
+    def __init__(
+        self, joint: str, control: str | None = None, history: History | None = None, coordinate: str = "", name: str = ""
+    ) -> None:
+        super().__init__(joint, coordinate, name or f"{type(self).__name__.lower()} on {joint}")
+        self.take(control, history)
+
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
+        return self.input(p, t) * self.freedom.rate(*self.frames(p, *virtual))
 
 
 class Torque(Actuator):
@@ -97,6 +112,51 @@ class Thrust(Actuator):
     """
 
     turns = False
+
+
+class Drive(Input):
+    """A force or torque along a scalar of the mechanism (:meth:`Mechanism.scalar`), as a trolley or a winch: power u times its rate.
+
+    ``control`` or ``history`` as for :class:`Torque`.
+
+    >>> Drive("trolley", control="u")
+    Drive 'drive of trolley'
+    """
+
+    def __init__(self, scalar: str, control: str | None = None, history: History | None = None, name: str = "") -> None:
+        super().__init__(name or f"drive of {scalar}", scalar)
+        self.take(control, history)
+
+    def settle(self, mechanism: Mechanism) -> None:
+        scalars = sorted(n.name for n in mechanism.nodes if isinstance(n, ScalarNode))
+        if self.bodies[0] not in scalars:
+            raise ValueError(f"'{self.name}' refers to the scalar '{self.bodies[0]}', which does not exist; there are {scalars}")
+
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
+        return self.input(p, t) * virtual[0].rate
+
+
+class GeneralisedForce(Input):
+    """An input u on the equations of motion (or the momenta) of a node: u b. ``direction``: b, one number per velocity."""
+
+    def __init__(self, control: str, direction: Array) -> None:
+        super().__init__(f"input {control}", "q")
+        self.take(control, None)
+        self.parameters["direction"] = direction
+
+    def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
+        return self.input(p, t) * ca.dot(p.direction, virtual[0].v)
+
+
+def generalised_forces(controls: Sequence[str], inputs: ArrayLike | None, n: int) -> list[Element]:
+    """The inputs B u with the matrix B = ``inputs``, (n, number of controls); without, one per velocity."""
+    names = [controls] if isinstance(controls, str) else list(controls)
+    if inputs is None and names and len(names) != n:
+        raise ValueError(f"there are {len(names)} controls {names} for {n} coordinates; `inputs` must say how they act")
+    B = np.eye(n)[:, : len(names)] if inputs is None else np.array(inputs, dtype=float)
+    if B.shape != (n, len(names)) or not np.all(np.isfinite(B)):
+        raise ValueError(f"inputs must be {(n, len(names))} finite numbers, a row per coordinate, a column per control; got {B.shape}")
+    return [GeneralisedForce(name, b) for name, b in zip(names, B.T, strict=True)]
 
 
 class PrescribedJoint(OnJoint):

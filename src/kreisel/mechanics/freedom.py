@@ -15,6 +15,7 @@ import casadi as ca
 
 from kreisel.groups import S3, SO3, Group, R
 from kreisel.mechanics.frame import Frame
+from kreisel.rotations import Parametrisation
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Freedom:
         (Siebert, 3.3, corrected): angles about the reciprocal axis, strokes along the axis itself."""
         raise NotImplementedError
 
+    def spin(self, A: Frame, B: Frame) -> ca.SX | None:
+        """The angular velocity, or its one component, that is described by the coordinate; None, if B does not turn with it."""
+        return self.rate(A, B) if self.turns else None
+
     def shifted(self, A: Frame, B: Frame, by: ca.SX) -> ca.SX:
         """A column that is zero where the coordinate has the given value, without a branch: for prescribed motions."""
         return self.value(A, B) - by
@@ -52,6 +57,10 @@ class Freedom:
     def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
         """The frame to which this freedom leads from the given one."""
         raise NotImplementedError
+
+    def undone(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
+        """The frame from which this freedom leads to the given one."""
+        return self.moved(frame, self.group.inverse(value), -ca.mtimes(self.group.Ad(value), rate))
 
     def virtual(self, A: Frame, B: Frame, rate: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Angular and linear velocity of B as seen from A, in space axes, of a virtual motion with the given rate: such that no row of a
@@ -145,8 +154,41 @@ class Ball(Freedom):
     def rate(self, A: Frame, B: Frame) -> ca.SX:
         return ca.mtimes(B.R.T, B.space_omega - A.space_omega)
 
+    def spin(self, A: Frame, B: Frame) -> ca.SX:
+        return self.rate(A, B)
+
     def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
         return _turned(frame, S3.Ad(value), rate)
+
+    def virtual(self, A: Frame, B: Frame, rate: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return rate, ca.SX.zeros(3)
+
+
+@dataclass(frozen=True)
+class Attitude(Freedom):
+    """Any rotation of B against A, by the three numbers x of a parametrisation: angles, or a vector. Its rate is their derivative.
+
+    No three numbers are regular everywhere: where these are singular, no rates of them make some angular velocities.
+    """
+
+    rotation: Parametrisation
+
+    group: ClassVar[Group] = R(3)
+
+    def value(self, A: Frame, B: Frame) -> ca.SX:
+        return self.rotation.of(ca.mtimes(A.R.T, B.R))
+
+    def rate(self, A: Frame, B: Frame) -> ca.SX:
+        return self.rotation.rate(self.value(A, B), self.spin(A, B), frame="body")
+
+    def spin(self, A: Frame, B: Frame) -> ca.SX:
+        return ca.mtimes(B.R.T, B.space_omega - A.space_omega)
+
+    def moved(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
+        return _turned(frame, self.rotation.matrix(value), self.rotation.omega(value, rate, frame="body"))
+
+    def undone(self, frame: Frame, value: ca.SX, rate: ca.SX) -> Frame:
+        return _turned(frame, self.rotation.matrix(value).T, -self.rotation.omega(value, rate, frame="space"))
 
     def virtual(self, A: Frame, B: Frame, rate: ca.SX) -> tuple[ca.SX, ca.SX]:
         return rate, ca.SX.zeros(3)

@@ -29,7 +29,9 @@ class Joint(Element):
 
     1. name it (``kind``) and say whether it has an axis (``axial``);
     2. write ``gap(p, t, A, B)``: the column that shall be zero, from the two frames. Their third axes lie along the axis of the joint;
-    3. list the ``freedoms`` it leaves, ``{name: Freedom}``. It gets from them what it measures, friction, actuators and drives.
+    3. list the ``freedoms`` it leaves, ``{name: Freedom}``. It gets from them what it measures, friction, actuators and drives;
+    4. say what its bodies have in common, if anything: the origin of A and B (``shares_point``), axes of these (``shared_axes``). Shared
+       natural coordinates then need no rows for it.
 
     Where it is: ``at`` and ``axis``, in space, as the bodies stand at the start; or ``at_a``, ``at_b``, ``axis_a``, ``axis_b``, each in
     the axes of its body and from its centre of mass (of the ground: in space), if the bodies are yet to be brought together. Angles are
@@ -42,6 +44,8 @@ class Joint(Element):
     kind: ClassVar[str] = "joint"
     axial: ClassVar[bool] = True
     freedoms: ClassVar[dict[str, Freedom]] = {}
+    shares_point: ClassVar[bool] = False
+    shared_axes: ClassVar[tuple[int, ...]] = ()
     dissipative = True
 
     def __init__(
@@ -173,6 +177,7 @@ class Spherical(Joint):
 
     kind = "ball joint"
     axial = False
+    shares_point = True
 
     def __init__(
         self,
@@ -213,6 +218,8 @@ class Revolute(Joint):
 
     kind = "hinge"
     freedoms: ClassVar[dict[str, Freedom]] = {"angle": Turn()}
+    shares_point = True
+    shared_axes = (2,)
 
     def gap(self, p: SimpleNamespace, t: ca.SX, A: Frame, B: Frame) -> ca.SX:
         return ca.vertcat(B.x - A.x, _aligned(A, B))
@@ -223,6 +230,7 @@ class Prismatic(Joint):
 
     kind = "slider"
     freedoms: ClassVar[dict[str, Freedom]] = {"stroke": Slide()}
+    shared_axes = (0, 1, 2)
 
     def gap(self, p: SimpleNamespace, t: ca.SX, A: Frame, B: Frame) -> ca.SX:
         return ca.vertcat(_on_axis(A, B), _parallel(A, B))
@@ -233,6 +241,7 @@ class Cylindrical(Joint):
 
     kind = "cylindrical joint"
     freedoms: ClassVar[dict[str, Freedom]] = {"angle": Turn(), "stroke": Slide()}
+    shared_axes = (2,)
 
     def gap(self, p: SimpleNamespace, t: ca.SX, A: Frame, B: Frame) -> ca.SX:
         return ca.vertcat(_on_axis(A, B), _aligned(A, B))
@@ -244,6 +253,7 @@ class Universal(Joint):
 
     kind = "universal joint"
     freedoms: ClassVar[dict[str, Freedom]] = {"first": FirstTurn(), "second": SecondTurn()}
+    shares_point = True
 
     def __init__(
         self, a: str, b: str, at: ArrayLike, axis: ArrayLike, second: ArrayLike, *, friction: ArrayLike = 0.0, name: str = ""
@@ -267,6 +277,7 @@ class Planar(Joint):
 
     kind = "planar joint"
     freedoms: ClassVar[dict[str, Freedom]] = {"first": Slide(0), "second": Slide(1), "angle": Turn()}
+    shared_axes = (2,)
 
     def gap(self, p: SimpleNamespace, t: ca.SX, A: Frame, B: Frame) -> ca.SX:
         return ca.vertcat(ca.dot(A.R[:, 2], B.x - A.x), _aligned(A, B))
@@ -276,6 +287,8 @@ class Fixed(Joint):
     """b is held as it stands against a at the start. ``at``: where reactions are measured, by default the centre of mass of b."""
 
     kind = "rigid joint"
+    shares_point = True
+    shared_axes = (0, 1, 2)
 
     def __init__(self, a: str, b: str, at: ArrayLike | None = None, name: str = "") -> None:
         self.default = at is None

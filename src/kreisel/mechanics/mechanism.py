@@ -14,15 +14,18 @@ from kreisel.groups.rigid import RigidMotions
 from kreisel.mechanics.beam import Beam
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity, vector
+from kreisel.mechanics.freedom import Freedom
 from kreisel.mechanics.joints import Joint, Spherical
 from kreisel.mechanics.natural import NaturalNode, Orthonormal
 from kreisel.mechanics.node import Ground, Node, PivotNode, PointNode, RigidNode, ScalarNode, seen_by
 from kreisel.mechanics.quaternions import QuaternionNode, Unit
 from kreisel.mechanics.section import Section
+from kreisel.mechanics.shared import share
 from kreisel.mechanics.shell import Layer, Shell
 from kreisel.mechanics.structure import Structure
 from kreisel.mechanics.system import System
-from kreisel.mechanics.tree import in_trees
+from kreisel.mechanics.tree import any_rotation, in_trees
+from kreisel.rotations import Parametrisation
 
 Array = NDArray[np.float64]
 
@@ -30,8 +33,9 @@ Array = NDArray[np.float64]
 COORDINATES: dict[str, Group] = {"SO3xR3": SO3 * R(3), "S3xR3": S3 * R(3), "SE3": SE3, "S3R3": S3R3, "UDQ": UDQ}
 #: Coordinates of bodies that turn about a fixed point.
 PIVOT_COORDINATES: dict[str, Group] = {"SO3": SO3, "S3": S3}
-#: Natural coordinates, and quaternions with a constraint.
+#: Natural coordinates: of each body, or of points and vectors that bodies share; and quaternions with a constraint.
 NATURAL_COORDINATES = ("directors",)
+SHARED_COORDINATES = ("natural",)
 #: Joint coordinates of trees.
 MINIMAL_COORDINATES = ("minimal",)
 QUATERNIONS = "quaternions"
@@ -71,7 +75,8 @@ class Mechanism:
     """Bodies, points and scalars, tied by joints and moved by forces. SI units; body frames at the centres of mass.
 
     ``plane=True``: everything moves in the plane of the first two axes. Bodies then have one moment of inertia, positions and velocities of
-    two numbers, an angle for the rotation and one for the angular velocity; in directors they have six coordinates instead of twelve.
+    two numbers, an angle for the rotation and one for the angular velocity; in directors they have six coordinates instead of twelve, and
+    points two instead of three.
 
     >>> m = Mechanism(gravity=(0, 0, -9.81))
     >>> arm = m.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.01), position=(0, 0.5, 0))
@@ -130,8 +135,10 @@ class Mechanism:
         self._new(name)
         if not (np.isfinite(mass) and mass > 0):
             raise ValueError(f"point '{name}': the mass must be positive, got {mass}")
-        self.nodes.append(PointNode(name, vector(position, f"point '{name}': position"), vector(velocity, f"point '{name}': velocity")))
-        self.elements.append(Inertia(f"inertia of {name}", name, mass * np.eye(3)))
+        x, v = (vector(self._in_space(a), f"point '{name}': {what}") for a, what in ((position, "position"), (velocity, "velocity")))
+        node = PointNode(name, x, v, self.plane)
+        self.nodes.append(node)
+        self.elements.append(Inertia(f"inertia of {name}", name, mass * np.eye(node.n)))
         if np.any(self.gravity):
             self.elements.append(Gravity(name, mass, self.gravity))
         return name
@@ -208,7 +215,7 @@ class Mechanism:
             return np.eye(3), np.zeros(3)
         for node in self.nodes:
             if isinstance(node, PointNode) and node.name == name:
-                return np.eye(3), node.q
+                return np.eye(3), node.position(node.q[None])[0]
         try:
             pose = self.pose(name)
         except ValueError:
@@ -231,12 +238,27 @@ class Mechanism:
             raise TypeError(f"{force!r} is no force; joints are added with joint()")
         self.elements.append(force)
 
-    def system(self, coordinates: str = "S3R3") -> System:
+    def system(self, coordinates: str = "S3R3", rotation: Parametrisation | None = None) -> System:
         """The mechanism in the given coordinates: "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ"; "directors", the natural coordinates (twelve
-        numbers per body, in the plane six); "quaternions", in R^4 with a constraint, and position (without, if a ball joint holds the body
-        to the ground; the joint then disappears); "minimal", the coordinates of the joints of open trees (see :class:`Tree`; a joint that
-        closes a loop stays a constraint); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then
-        disappears)."""
+        numbers per body, in the plane six); "natural", points and unit vectors instead, which bodies share at their joints, so that these
+        need no constraints (see :mod:`~kreisel.mechanics.shared`; the motion is the same as in directors, to rounding);
+        "quaternions", in R^4 with a constraint, and position (without, if a ball joint holds the body to the ground; the joint then
+        disappears); "minimal", the coordinates of the joints of open trees (see :class:`Tree`; a joint that closes a loop stays a
+        constraint); or "SO3" and "S3" if every body is held by a ball joint to the ground (the joint then disappears).
+
+        ``rotation``: of minimal coordinates, three numbers for the rotation of each free body and each ball joint instead of a quaternion:
+        ``kr.rotations.EulerAngles("zxz")`` or any other sequence, ``RotationVector``, ``Cayley``. Where these are singular (gimbal lock, a
+        full turn, half a turn) a run fails; quaternions are nowhere singular.
+
+        >>> from kreisel.rotations import EulerAngles
+        >>> m = Mechanism()
+        >>> hull = m.body("hull", mass=1.0, inertia=(0.1, 0.2, 0.25), rotation=EulerAngles("zxz").matrix([0.1, 1.2, 0.3]))
+        >>> m.system("minimal", rotation=EulerAngles("zxz")).nodes[0].q.round(12)
+        array([0. , 0. , 0. , 0.1, 1.2, 0.3])
+        """
+        free = self._free(coordinates, rotation)
+        if coordinates in SHARED_COORDINATES:
+            return share(self.system("directors"))
         elements = list(self.elements)
         for e in sorted(elements, key=lambda e: not isinstance(e, Joint)):  # joints first: others refer to them
             e.settle(self)
@@ -261,13 +283,15 @@ class Mechanism:
                     node = QuaternionNode(body.name, pivot.parameters["at_a"], -pivot.parameters["at_b"])
                 elements.append(Unit(body.name))
             else:
-                known = ", ".join([*COORDINATES, *PIVOT_COORDINATES, *NATURAL_COORDINATES, QUATERNIONS, *MINIMAL_COORDINATES])
+                known = ", ".join(
+                    [*COORDINATES, *PIVOT_COORDINATES, *NATURAL_COORDINATES, *SHARED_COORDINATES, QUATERNIONS, *MINIMAL_COORDINATES]
+                )
                 raise ValueError(f"coordinates must be one of {known}, got '{coordinates}'")
             node.q, node.v = node.place(body.rotation, body.position, body.omega, body.velocity)
             nodes.append(node)
             elements.append(node.inertia(body.mass, body.inertia))
         if coordinates in MINIMAL_COORDINATES:
-            nodes, elements = in_trees(nodes, elements, self.plane)
+            nodes, elements = in_trees(nodes, elements, self.plane, free)
         everything = {body.name: n for n in [*nodes, *self.nodes] for body in n.bodies}
         group = COORDINATES.get(coordinates)
         group = group if isinstance(group, RigidMotions) else S3R3
@@ -284,6 +308,14 @@ class Mechanism:
         if self.plane and coordinates in NATURAL_COORDINATES:
             elements = [_in_plane(e, everything) for e in elements]
         return System.of(list(dict.fromkeys(everything.values())), elements, realised)
+
+    def _free(self, coordinates: str, rotation: Parametrisation | None) -> Freedom:
+        """How free bodies and ball joints turn, in minimal coordinates."""
+        if rotation is not None and coordinates not in MINIMAL_COORDINATES:
+            raise ValueError(f"rotation={rotation} belongs to coordinates='minimal'; '{coordinates}' has its own way to describe rotations")
+        if rotation is not None and self.plane:
+            raise ValueError(f"rotation={rotation}: the mechanism is planar, its rotations are angles")
+        return any_rotation(rotation)
 
     def _held(self, body: Body) -> Spherical | None:
         """The ball joint that holds a body to the ground, if there is one."""

@@ -151,16 +151,28 @@ class PivotNode(Node):
 
 
 class PointNode(Node):
-    """A point mass by its position: R(3)."""
+    """A point mass by its position: R(3); in the plane of the first two axes R(2). ``position``, ``velocity``: three numbers anyway."""
 
-    def __init__(self, name: str, position: ArrayLike = (0, 0, 0), velocity: ArrayLike = (0, 0, 0)) -> None:
-        super().__init__(name, R(3), position, velocity)
+    def __init__(self, name: str, position: ArrayLike = (0, 0, 0), velocity: ArrayLike = (0, 0, 0), plane: bool = False) -> None:
+        self.n = 2 if plane else 3
+        super().__init__(name, R(self.n), np.asarray(position)[: self.n], np.asarray(velocity)[: self.n])
+
+    def signature(self) -> Any:
+        return type(self), self.n
+
+    def _in_space(self, y: ca.SX) -> ca.SX:
+        return ca.vertcat(y, ca.SX.zeros(3 - self.n))
 
     def frame(self, q: ca.SX, v: ca.SX) -> Frame:
-        return Frame(q, v, ca.SX.eye(3), q, ca.SX.zeros(3), v)
+        return Frame(q, v, ca.SX.eye(3), self._in_space(q), ca.SX.zeros(3), self._in_space(v))
 
     def momenta(self, q: ca.SX, v: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
-        return p, ca.cross(q, p)
+        p = self._in_space(p)
+        return p, ca.cross(self._in_space(q), p)
+
+    def position(self, q: Array) -> Array:
+        """In space, (n, 3), from coordinates (n, 2) or (n, 3)."""
+        return np.pad(q, ((0, 0), (0, 3 - self.n)))
 
 
 class ScalarNode(Node):

@@ -25,7 +25,10 @@ class Parametrised(Carrier):
     """Nodes on vector spaces with coordinates q_b(theta), where theta is in R(n): their velocities are the derivatives of these.
 
     ``constraints``: those that hold by themselves for such coordinates, by all coordinates that are carried, ``{name: column}``.
+    ``labels``: names of the coordinates, if they have any.
     """
+
+    labels: tuple[str, ...] = ()
 
     def __init__(self, name: str, formula: Formula, carried: Sequence[Node], q: ArrayLike, v: ArrayLike | None = None) -> None:
         self.formula = formula
@@ -74,7 +77,8 @@ class RedundantlyParametrised(Redundant, Parametrised):
 def parametrise(
     nodes: Sequence[Node], elements: Sequence[Element], formula: Formula, q: ArrayLike, v: ArrayLike | None, name: str
 ) -> tuple[list[Node], list[Element]]:
-    """The nodes with one in the place of those the formula gives, and the elements without the constraints that hold by themselves."""
+    """The nodes with one in the place of those the formula gives, and the elements without the constraints that hold by themselves or say
+    what others say."""
     n = np.size(q)
     columns = {key: ca.SX(column) for key, column in formula(ca.SX.sym("theta", n)).items()}
     known = {node.name: node for node in nodes}
@@ -87,7 +91,8 @@ def parametrise(
             raise ValueError(f"'{key}' has {known[key].group.dim} coordinates, the formula gives {column.numel()}")
     node = Parametrised(name, formula, [known[key] for key in columns], q, v)
     held = [satisfied(e, node) for e in elements]
-    kept = [e.without([(i, "constraint") for i in rows]) for e, rows in zip(elements, held, strict=True)]
+    idle = [sorted(a + b) for a, b in zip(held, repeated(elements, held, node), strict=True)]
+    kept = [e.without([(i, "constraint") for i in rows]) for e, rows in zip(elements, idle, strict=True)]
     time = ca.SX(0)
     node.constraints = lambda columns: ca.vertcat(
         ca.SX(0, 1), *(rows_of(e, node, time, columns)[rows] for e, rows in zip(elements, held, strict=True) if rows)
@@ -104,6 +109,49 @@ def rows_of(e: Element, node: Carrier, t: ca.SX, columns: Mapping[str, ca.SX]) -
         Ground().frame() if b == Ground.name else node.carried[b].frame(columns[b], ca.SX.zeros(columns[b].numel())) for b in e.bodies
     ]
     return ca.SX(e.constraint(p, t, *frames))
+
+
+def polynomials(elements: Sequence[Element], node: Parametrised) -> list[list[tuple[int, Array, Array, float]]]:
+    """Of each element the rows of its constraint that are at most quadratic in the coordinates theta of the node, for all times: their
+    numbers, and H, g, c of theta . H theta/2 + g . theta + c."""
+    theta, t = node.group.symbol("theta"), ca.SX.sym("t")
+    columns = {name: column for name, (column, _) in node.inside(theta, ca.SX.zeros(node.group.dim)).items()}
+    origin = np.zeros(node.group.dim)
+    out: list[list[tuple[int, Array, Array, float]]] = []
+    for e in elements:
+        rows = rows_of(e, node, t, columns)
+        found = []
+        for i in range(rows.numel()):
+            H, g = ca.hessian(rows[i], theta)
+            if not ca.symvar(H) and not ca.depends_on(rows[i], t):
+                values = ca.Function("f", [theta], [ca.densify(H), ca.densify(g), rows[i]])(origin)
+                found.append((i, values[0].full(), values[1].full().ravel(), float(values[2])))
+        out.append(found)
+    return out
+
+
+def repeated(elements: Sequence[Element], held: Sequence[list[int]], node: Parametrised) -> list[list[int]]:
+    """Rows, of all elements on the node, that are sums of others for all its coordinates: quadratic ones, whose coefficients tell.
+
+    Bodies that share a vector say twice that it has the length one. Of such rows those stay that keep coordinates what they stand for.
+    """
+    out: list[list[int]] = [[] for _ in elements]
+    found: list[Array] = []
+    rows = polynomials(elements, node)
+    for k in sorted(range(len(elements)), key=lambda k: not elements[k].intrinsic):
+        for i, H, g, c in rows[k]:
+            if i in held[k]:
+                continue
+            new = np.concatenate([H[np.triu_indices(len(H))], g, [c]])
+            size = float(np.linalg.norm(new))
+            for _ in range(2):  # twice is enough
+                for y in found:
+                    new = new - y * (y @ new)
+            if np.linalg.norm(new) < HOLDS * size:
+                out[k].append(i)
+            else:
+                found.append(new / np.linalg.norm(new))
+    return out
 
 
 def satisfied(e: Element, node: Parametrised) -> list[int]:

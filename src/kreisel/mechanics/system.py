@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kreisel.groups import Group
+from kreisel.mechanics.actuators import generalised_forces
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.node import Ground, Node, seen_by
 from kreisel.mechanics.structure import Realised
@@ -29,7 +30,8 @@ class System:
     ``mass``: the matrix M, or a function of q. ``force``: a function (t, q, v) with as many entries as v. ``potential``: a function of q.
     ``constraint``: a function (t, q). ``pfaffian``: a function (t, q, v), linear in v. Functions take and give CasADi SX columns.
     ``parameters``: numbers by name; every function then has one more argument, last, that holds them: ``lambda q, p: p.k * q[0] ** 2``.
-    Systems that differ only in these numbers share their machine code.
+    Systems that differ only in these numbers share their machine code. ``controls``: names of inputs u, generalised forces B u; a positive
+    one drives forward. ``inputs``: the constant matrix B, (dim, number of controls); if not given, there is one input per velocity.
 
     >>> import casadi as ca, kreisel as kr
     >>> oscillator = System(kr.R(1), mass=[[2.0]], potential=lambda q: 8 * q[0] ** 2 / 2, q=[1.0])
@@ -48,6 +50,8 @@ class System:
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
         parameters: Mapping[str, ArrayLike] | None = None,
+        controls: Sequence[str] = (),
+        inputs: ArrayLike | None = None,
     ) -> None:
         node = Node("q", group, q, v)
         p = {name: np.atleast_1d(np.array(a, dtype=float)) for name, a in (parameters or {}).items()}
@@ -57,7 +61,7 @@ class System:
         for name, formula in {"force": force, "potential": potential, "constraint": constraint, "pfaffian": pfaffian}.items():
             if formula is not None:
                 elements.append(_Formulas(name, p, **{name: formula}))
-        self._set([node], elements)
+        self._set([node], elements + generalised_forces(controls, inputs, group.dim))
 
     @classmethod
     def of(cls, nodes: Sequence[Node], elements: Sequence[Element], structures: Mapping[str, Realised] | None = None) -> System:
@@ -132,7 +136,9 @@ class System:
                 history, e = histories[e.control], copy(e)
                 e.control, e.history = None, history
             elements.append(e)
-        return System.of(self.nodes, elements, self.structures)
+        system = type(self).of(self.nodes, elements, self.structures)
+        system.original = self.original
+        return system
 
     def reduced(
         self, formula: Callable[[ca.SX], Mapping[str, ca.SX]], q: ArrayLike, v: ArrayLike | None = None, name: str = "theta"

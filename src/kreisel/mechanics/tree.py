@@ -15,13 +15,18 @@ from kreisel.groups import S3, Group, R
 from kreisel.mechanics.carrier import Carrier, Redundant
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.frame import Frame
-from kreisel.mechanics.freedom import Ball, Freedom, Shift, Slide, Turn
+from kreisel.mechanics.freedom import Attitude, Ball, Freedom, Shift, Slide, Turn
 from kreisel.mechanics.joints import Joint, Spherical
 from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.node import Ground, Node
+from kreisel.rotations import Parametrisation
 
 Array = NDArray[np.float64]
 
+#: How free bodies and ball joints in space turn, unless something else is asked for.
+ANY_ROTATION: Freedom = Ball()
+#: What is nearer to a singularity of its coordinates than this cannot start there: the mass matrix has no correct digit left.
+SINGULAR = 1e-8
 #: What a body may be away from where its joint puts it, at the start (positions and velocities, relative to the largest).
 FITS = 1e-8
 
@@ -62,16 +67,16 @@ class Link:
 
     def frame(self, parent: Frame, q: ca.SX, v: ca.SX) -> Frame:
         """The frame of the body on its parent, from the coordinates and rates of the whole tree."""
-        steps = [(f, q[i], v[j]) for f, (i, j) in zip(self.freedoms, self.at, strict=True)]
+        steps = [(f.moved, q[i], v[j]) for f, (i, j) in zip(self.freedoms, self.at, strict=True)]
         if self.joint is None:
-            return reduce(lambda frame, step: step[0].moved(frame, *step[1:]), steps, parent)
+            return reduce(lambda frame, step: step[0](frame, *step[1:]), steps, parent)
         p = self._numbers
         ends = ((p.at_a, p.axes_a), (p.at_b, p.axes_b))
         if not self._forward:  # from B to A: the steps undone, the last one first
             ends = ends[::-1]
-            steps = [(f, f.group.inverse(x), -ca.mtimes(f.group.Ad(x), u)) for f, x, u in reversed(steps)]
+            steps = [(f.undone, q[i], v[j]) for f, (i, j) in zip(self.freedoms[::-1], self.at[::-1], strict=True)]
         (at, axes), (at_body, axes_body) = ends
-        frame = reduce(lambda frame, step: step[0].moved(frame, *step[1:]), steps, parent.fixed(at, axes))
+        frame = reduce(lambda frame, step: step[0](frame, *step[1:]), steps, parent.fixed(at, axes))
         return frame.fixed(-ca.mtimes(axes_body.T, at_body), axes_body.T)
 
     def virtual(self, frames: Mapping[str, Frame], motion: Mapping[str, tuple[ca.SX, ca.SX]], u: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -103,8 +108,9 @@ class Tree(Carrier):
     """The bodies of an open tree by their joint coordinates, in the order in which they follow each other from the ground.
 
     Angles and strokes are those of ``sol.joint(...)``; a ball joint has a unit quaternion, a free body its position and a unit
-    quaternion, so that no position is singular; its velocities are the velocity in space axes and the angular velocity in body axes. In
-    the plane a ball joint has an angle, a free body two displacements and an angle.
+    quaternion, so that no position is singular; its velocities are the velocity in space axes and the angular velocity in body axes. With
+    a parametrisation of rotations (:class:`Attitude`), both have its three numbers instead, and velocities are their derivatives. In the
+    plane a ball joint has an angle, a free body two displacements and an angle.
     """
 
     def __init__(self, links: Sequence[Link], carried: Sequence[Node], q: Array, v: Array, group: Group | None = None) -> None:
@@ -124,6 +130,16 @@ class Tree(Carrier):
         q = np.concatenate([self.q, np.zeros(3), S3.identity()])
         return Tree(links, self.bodies, q, np.concatenate([self.v, np.zeros(6)]), group)
 
+    @property
+    def attitudes(self) -> list[tuple[str, Parametrisation, slice]]:
+        """Bodies whose rotation is given by numbers that may be singular: which ones, and where they are among the coordinates."""
+        return [
+            (link.body, f.rotation, i)
+            for link in self.links
+            for f, (i, _) in zip(link.freedoms, link.at, strict=True)
+            if isinstance(f, Attitude)
+        ]
+
     def frames(self, q: ca.SX, v: ca.SX) -> dict[str, Frame]:
         """The frames of all bodies, from the joint coordinates and their rates."""
         found = {Ground.name: Ground().frame()}
@@ -140,15 +156,20 @@ class DirectorTree(Redundant, Tree):
     """The same with bodies in natural coordinates, and the velocities of these."""
 
     def mean_velocity(self, q: ca.SX, v: ca.SX, h: ca.SX) -> ca.SX:
-        """The rates B(q) v of the joint coordinates. Of an angle with the rate w, the midpoint rule for directors makes 2 atan(h w/2)/h."""
+        """The rates B(q) v of the joint coordinates. The midpoint rule for directors makes 2 atan(h w/2)/h of
+        an angular velocity w."""
         frames = {body: self.seat(body).frame(q, v) for body in self.carried}
         found = []
         for link in self.links:
             A, B = link.frames(frames)
-            for f in link.freedoms:
-                rate = f.rate(A, B)
-                y = h / 2 * (ca.norm_2(rate) + 1e-12) if f.turns or isinstance(f, Ball) else None
-                found.append(rate if y is None else rate * ca.atan(y) / y)
+            for f, (i, _) in zip(link.freedoms, link.at, strict=True):
+                w = f.spin(A, B)
+                # Numbers of a rotation matrix would be those of the least angle, not those it was reached with.
+                rate = f.rotation.rate(q[i], w, frame="body") if isinstance(f, Attitude) else f.rate(A, B)
+                if w is not None:
+                    y = h / 2 * (ca.norm_2(w) + 1e-12)
+                    rate = rate * ca.atan(y) / y
+                found.append(rate)
         return ca.vertcat(*found)
 
     def null_space(self, theta: ca.SX, middle: Mapping[str, ca.SX], u: ca.SX) -> dict[str, ca.SX]:
@@ -167,6 +188,15 @@ class DirectorTree(Redundant, Tree):
         return found
 
 
+def any_rotation(rotation: Parametrisation | None) -> Freedom:
+    """How free bodies and ball joints in space turn: by quaternions, or by the three numbers of a parametrisation."""
+    if rotation is None:
+        return ANY_ROTATION
+    if not isinstance(rotation, Parametrisation) or rotation.n_params != 3:
+        raise ValueError(f"rotation must be three numbers, such as EulerAngles('zxz') or RotationVector, got {rotation!r}")
+    return Attitude(rotation)
+
+
 def group_of(links: Sequence[Link]) -> Group:
     """Where the coordinates of a tree live: R(n), unless there are quaternions."""
     groups = [f.group for link in links for f in link.freedoms]
@@ -177,13 +207,15 @@ def group_of(links: Sequence[Link]) -> Group:
     return reduce(lambda a, b: a * b, groups)
 
 
-def in_trees(nodes: Sequence[Node], elements: Sequence[Element], plane: bool) -> tuple[list[Node], list[Element]]:
+def in_trees(
+    nodes: Sequence[Node], elements: Sequence[Element], plane: bool, free: Freedom = ANY_ROTATION
+) -> tuple[list[Node], list[Element]]:
     """Bodies on trees in the place of bodies by themselves, and the elements with no more constraints of the joints in the trees.
 
-    Bodies in natural coordinates stay in these, on a :class:`DirectorTree`.
+    Bodies in natural coordinates stay in these, on a :class:`DirectorTree`. ``free``: the rotation of free bodies and ball joints in space.
     """
     frames = {n.name: n.frame(ca.SX(n.q), ca.SX(n.v)) for n in nodes}
-    trees = forest(list(frames), [e for e in elements if isinstance(e, Joint)], plane, frames)
+    trees = forest(list(frames), [e for e in elements if isinstance(e, Joint)], plane, frames, free)
     carried = {n.name: n for n in nodes}
     new: list[Node] = []
     for links in trees:
@@ -201,7 +233,9 @@ def tree_joints(nodes: Sequence[Node], elements: Sequence[Element]) -> set[str]:
     return {link.joint.name for links in trees for link in links if link.joint is not None}
 
 
-def forest(bodies: Sequence[str], joints: Sequence[Joint], plane: bool, frames: Mapping[str, Frame]) -> list[list[Link]]:
+def forest(
+    bodies: Sequence[str], joints: Sequence[Joint], plane: bool, frames: Mapping[str, Frame], free: Freedom = ANY_ROTATION
+) -> list[list[Link]]:
     """The trees that joints make of bodies, grown from the ground, joints in the order in which they were added.
 
     A joint that would close a loop is left over, as is one whose freedoms do not describe all it leaves (a rod). Bodies that nothing ties
@@ -213,7 +247,7 @@ def forest(bodies: Sequence[str], joints: Sequence[Joint], plane: bool, frames: 
 
     def grow(body: str, parent: str, joint: Joint | None) -> None:
         root[body] = body if parent == Ground.name else root[parent]
-        freedoms = _freedoms(joint, plane, frames)
+        freedoms = _freedoms(joint, plane, frames, free)
         tree = trees.setdefault(root[body], [])
         i, j = (sum(getattr(f.group, n) for link in tree for f in link.freedoms) for n in ("n_params", "dim"))
         at = []
@@ -247,6 +281,8 @@ def start(links: Sequence[Link], frames: Mapping[str, Frame]) -> tuple[Array, Ar
         A, B = link.frames(frames)
         for f in link.freedoms:
             q.append(_number(f.value(A, B)))
+            if isinstance(f, Attitude) and not _number(f.rotation.regularity(ca.SX(q[-1])))[0] > SINGULAR:  # nor is nan
+                raise ValueError(f"the rotation of '{link.body}' at the start is a singularity of {f.rotation}: {f.rotation.singular}")
             v.append(_number(f.rate(A, B)))
     coordinates, rates = np.concatenate([np.zeros(0), *q]), np.concatenate([np.zeros(0), *v])
     found = {Ground.name: Ground().frame()}
@@ -274,12 +310,12 @@ def _number(x: ca.SX) -> Array:
     return np.array(ca.evalf(ca.densify(ca.SX(x)))).ravel("F")
 
 
-def _freedoms(joint: Joint | None, plane: bool, frames: Mapping[str, Frame]) -> tuple[Freedom, ...]:
+def _freedoms(joint: Joint | None, plane: bool, frames: Mapping[str, Frame], free: Freedom = ANY_ROTATION) -> tuple[Freedom, ...]:
     """What a joint leaves, in the plane only what stays in it."""
     if joint is None:
-        return (Slide(0), Slide(1), Turn()) if plane else (Shift(), Ball())
+        return (Slide(0), Slide(1), Turn()) if plane else (Shift(), free)
     if isinstance(joint, Spherical):
-        return (Turn(),) if plane else (Ball(),)
+        return (Turn(),) if plane else (free,)
     found = tuple(joint.freedoms.values())
     if not plane:
         return found

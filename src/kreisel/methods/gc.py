@@ -37,8 +37,8 @@ class GC(Method):
        \tilde M\,(v_{n+1} - v_n) + h\,(\tilde M' v - \hat v^T\tilde M v - \mathrm{D}(v\cdot\tilde M v/2) + \mathrm{D}V - f) = 0
        \ \text{ at } q_n\circ\exp(\tfrac h2 v_{n+1/2}),\ v_{n+1/2} = \tfrac12(v_n + v_{n+1})
 
-    For systems without constraints: ``coordinates="minimal"`` of an open tree. Source: Siebert, (3.40)-(3.42), "GC"; on R(n) the same, with
-    quaternions for her Euler angles.
+    For systems without constraints: ``coordinates="minimal"`` of an open tree. Source: Siebert, (3.40)-(3.42), "GC"; on R(n) the same: her
+    Euler angles are ``rotation=kr.rotations.EulerAngles("zxz")`` of :meth:`Mechanism.system`.
 
     >>> import kreisel as kr
     >>> m = kr.Mechanism(gravity=(0, -9.81), plane=True)

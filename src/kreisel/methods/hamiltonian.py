@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import casadi as ca
 
+from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
-from kreisel.methods.base import Method, Stage
-from kreisel.methods.discrete import discrete_gradient
-from kreisel.methods.elements import Elements
-from kreisel.methods.midpoint import Middle
-
-#: (H, z, z0, z1) -> a discrete gradient of H, z = (q, p).
-Rule = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
-
-
-class Quotient(Middle):
-    """The midpoint rule with a discrete gradient. Unknowns: the mean rates of q and p."""
-
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-
-    def residual(self, e: Elements) -> dict[str, Any]:
-        h = e.h
-        (n,) = e.nodes
-        q, p = (ca.SX.sym(name, n.group.dim) for name in "qp")
-        before, after = ca.vertcat(n.q, n.v), ca.vertcat(n.q + h * n.x, n.v + h * n.d)
-        D = self.rule(e.energy(e.t + h / 2, [q], [p]), ca.vertcat(q, p), before, after)
-        return {"x": [n.x - D[n.group.dim :]], "d": [n.d + D[: n.group.dim]]}
+from kreisel.methods.discrete import Field, completed
+from kreisel.methods.midpoint import HamiltonianMethod
 
 
 @dataclass(frozen=True)
-class Greenspan(Method):
+class Greenspan(HamiltonianMethod):
     r"""Conserves the energy T(p) + V(q) of one degree of freedom at any step size; symmetric, of order 2.
 
     .. math::
 
        (q_{n+1} - q_n)/h = \frac{T(p_{n+1}) - T(p_n)}{p_{n+1} - p_n}, \qquad
-       (p_{n+1} - p_n)/h = -\frac{V(q_{n+1}) - V(q_n)}{q_{n+1} - q_n}
+       (p_{n+1} - p_n)/h = -\frac{V(q_{n+1}) - V(q_n)}{q_{n+1} - q_n} + B\,u
 
     For T quadratic the first is the midpoint rule. Where a quotient is 0/0, at a turning point, the derivative in the middle stands in.
+    The energy changes exactly by the work of inputs, :math:`u\cdot B^T(q_{n+1} - q_n)`.
     Source: Siebert, (8.6)-(8.9), after Greenspan (1984).
 
     >>> import kreisel as kr
@@ -52,45 +32,40 @@ class Greenspan(Method):
     True
     """
 
-    symmetric: ClassVar[bool] = True
-    hamiltonian: ClassVar[bool] = True
-    states: ClassVar[tuple[str, ...]] = ("v", "last_x", "last_d")
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        return (Quotient(_one_by_one),)
+    def discrete_gradient(self, H: Field, x0: ca.SX, x1: ca.SX) -> ca.SX:
+        """The difference quotients by q and by p, each with the other one in the middle."""
+        middle, out = (x0 + x1) / 2, []
+        for k in range(2):
+            before, after = ca.SX(middle), ca.SX(middle)
+            before[k], after[k] = x0[k], x1[k]
+            out.append(completed(H.gradient(middle)[k], H.value(before), H.value(after), x0[k], x1[k]))
+        return ca.vertcat(*out)
 
     def refuse(self, system: System) -> str:
         if system.dim != 1:
             return f"it is for one degree of freedom, not {system.dim}; kr.Gonzalez() fits"
-        (element,) = system.elements
-        q, p = ca.SX.sym("q"), ca.SX.sym("p")
-        mixed = ca.jacobian(ca.gradient(element.formula(q, p), q), p)  # type: ignore[attr-defined]
-        return "" if ca.simplify(mixed).is_zero() else "its energy is no sum T(p) + V(q); kr.Gonzalez() fits"
+        return "" if not isinstance(system, Hamiltonian) or separable(system) else "its energy is no sum T(p) + V(q); kr.Gonzalez() fits"
 
 
-def _one_by_one(H: ca.SX, z: ca.SX, z0: ca.SX, z1: ca.SX) -> ca.SX:
-    """The difference quotients by q and by p, each with the other one in the middle."""
-    middle, out = (z0 + z1) / 2, []
-    for k in range(2):
-        f = ca.substitute(H, z[1 - k], middle[1 - k])
-        g = ca.substitute(ca.gradient(f, z[k]), z[k], middle[k])
-        out.append(discrete_gradient(f, z[k], g, z0[k], z1[k]))
-    return ca.vertcat(*out)
+def separable(system: Hamiltonian) -> bool:
+    """Whether the energy is a sum T(p) + V(q)."""
+    q, p = (ca.SX.sym(name, system.dim) for name in "qp")
+    return bool(ca.simplify(ca.jacobian(ca.gradient(system.H(q, p), q), p)).is_zero())
 
 
 @dataclass(frozen=True)
-class Gonzalez(Method):
+class Gonzalez(HamiltonianMethod):
     r"""Conserves the energy H(q, p) at any step size, also with a mass that depends on q; symmetric, of order 2.
 
     .. math::
 
-       (x_{n+1} - x_n)/h = J\,\bar\nabla H, \qquad
+       (x_{n+1} - x_n)/h = J\,\bar\nabla H + (0, B\,u), \qquad
        \bar\nabla H = g + \frac{H(x_{n+1}) - H(x_n) - g\cdot\Delta x}{\Delta x\cdot\Delta x}\,\Delta x, \qquad
        x = (q, p), \ \Delta x = x_{n+1} - x_n
 
     ``gradient``: g, "midpoint", that in the middle, or "average", the mean of those at the ends. Coordinates and momenta are added in
-    :math:`\Delta x\cdot\Delta x` as they are, so results depend on their units. Source: Siebert, (8.33)-(8.38), after Gonzalez (1996).
+    :math:`\Delta x\cdot\Delta x` as they are, so results depend on their units. The energy changes exactly by the work of inputs,
+    :math:`u\cdot B^T(q_{n+1} - q_n)`. Source: Siebert, (8.33)-(8.39), where the work (8.39) is corrected; after Gonzalez (1996).
 
     >>> import kreisel as kr
     >>> planet = kr.Hamiltonian(lambda q, p: ca.sumsqr(p) / 2 - 1 / ca.norm_2(q), 2, q=[1.0, 0.0], p=[0.0, 1.2])
@@ -101,19 +76,10 @@ class Gonzalez(Method):
 
     gradient: str = "midpoint"
 
-    symmetric: ClassVar[bool] = True
-    hamiltonian: ClassVar[bool] = True
-    states: ClassVar[tuple[str, ...]] = ("v", "last_x", "last_d")
-
     def __post_init__(self) -> None:
         if self.gradient not in ("midpoint", "average"):
             raise ValueError(f"Gonzalez: gradient must be 'midpoint' or 'average', got {self.gradient!r}")
 
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        return (Quotient(self._rule),)
-
-    def _rule(self, H: ca.SX, z: ca.SX, z0: ca.SX, z1: ca.SX) -> ca.SX:
-        places = [(z0 + z1) / 2] if self.gradient == "midpoint" else [z0, z1]
-        g = sum(ca.substitute(ca.gradient(H, z), z, at) for at in places) / len(places)
-        return discrete_gradient(H, z, g, z0, z1)
+    def discrete_gradient(self, H: Field, x0: ca.SX, x1: ca.SX) -> ca.SX:
+        g = H.gradient((x0 + x1) / 2) if self.gradient == "midpoint" else (H.gradient(x0) + H.gradient(x1)) / 2
+        return completed(g, H.value(x0), H.value(x1), x0, x1)

@@ -12,11 +12,12 @@ from kreisel.mechanics.carrier import Redundant
 from kreisel.mechanics.natural import NaturalNode, Orthonormal
 from kreisel.mechanics.parametrised import Parametrised, RedundantlyParametrised
 from kreisel.mechanics.system import System
-from kreisel.mechanics.tree import Tree, in_trees, tree_joints
+from kreisel.mechanics.tree import Tree, any_rotation, in_trees, tree_joints
 from kreisel.methods.base import Method, Stage
 from kreisel.methods.bem import Mean
 from kreisel.methods.elements import Columns, Elements, Member, MultiplierView, NodeView
 from kreisel.methods.rattlie import constant_mass
+from kreisel.rotations import Parametrisation
 
 
 class Reduced(Stage):
@@ -87,6 +88,10 @@ class REM(Method):
     and velocities, energies and momenta as BEM does, and ``lam`` from what P^T has removed. Source: Siebert, (3.31)-(3.34), with the
     corrected rules of the digest, 3.3.
 
+    ``rotation``: three numbers in the place of the incremental vector, ``kr.rotations.RotationVector`` being her absolute one, d_i =
+    R(theta) e_i ((4.11), (4.12) with directors that start along the axes). The motion is the same, as far as the numbers lead: next to a
+    full turn, where they are singular, Newton's method fails, and the message says so. The incremental vector fails nowhere.
+
     >>> import kreisel as kr
     >>> m = kr.Mechanism(gravity=(0, -9.81), plane=True)
     >>> rod = m.body("rod", mass=1.0, inertia=1 / 12, position=(0.5, 0))
@@ -96,6 +101,7 @@ class REM(Method):
     ((21, 6), True)
     """
 
+    rotation: Parametrisation | None = None
     covariant: bool = False
 
     order_multipliers = 1
@@ -116,9 +122,12 @@ class REM(Method):
         for node in system.nodes:
             if not isinstance(node.group, R) or isinstance(node, Tree):
                 return f"'{node.name}' has coordinates on {node.group}; it needs coordinates='directors'"
-        described = tree_joints(self._bodies(system), system.elements)
+        bodies = self._bodies(system)
+        described = tree_joints(bodies, system.elements) | {e.name for e in system.elements if isinstance(e, Orthonormal)}
         for e, rows, pfaffian in zip(system.elements, system.rows, system.pfaffian_rows, strict=True):
-            if pfaffian or (rows and e.name not in described and not isinstance(e, Orthonormal)):
+            if isinstance(e, Orthonormal) and rows and e.bodies[0] not in {n.name for n in bodies}:
+                return f"'{e.bodies[0]}' shares its coordinates with others; it needs coordinates='directors'"
+            if pfaffian or (rows and e.name not in described):
                 what = f"'{e.name}' closes a loop or is a constraint that no joint coordinate describes"
                 return f"{what}; it needs an open tree (BEM does not)"
         return constant_mass(system.original or system)
@@ -127,7 +136,7 @@ class REM(Method):
         bodies = self._bodies(system)
         others = [RedundantlyParametrised.of(n) if isinstance(n, Parametrised) else n for n in system.nodes if n not in bodies]
         elements = [e for e in system.elements if not isinstance(e, Orthonormal)]
-        trees, elements = in_trees(bodies, elements, any(n.plane for n in bodies))
+        trees, elements = in_trees(bodies, elements, any(n.plane for n in bodies), any_rotation(self.rotation))
         return System.of([*trees, *others], elements)
 
     def _bodies(self, system: System) -> list[NaturalNode]:

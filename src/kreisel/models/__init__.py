@@ -3,6 +3,8 @@
 from kreisel.models.beams import bend, flying_spaghetti, roll_up
 from kreisel.models.benchmark import bricard, governor, n_four_bar, squeezer
 from kreisel.models.disk import rolling_disk
+from kreisel.models.hamiltonians import mathematical_pendulum, particle
+from kreisel.models.machines import overhead_crane, three_link
 from kreisel.models.mechanisms import brick_pendulum, chain, double_pendulum, four_bar, pendulum, slider_crank
 from kreisel.models.mueller import natural_body, natural_brick, point_four_bar
 from kreisel.models.oscillator import oscillator
@@ -25,10 +27,13 @@ __all__ = [
     "gyro_top",
     "heavy_top",
     "intermediate_axis",
+    "mathematical_pendulum",
     "n_four_bar",
     "natural_body",
     "natural_brick",
     "oscillator",
+    "overhead_crane",
+    "particle",
     "pendulum",
     "point_four_bar",
     "roll_up",
@@ -38,4 +43,5 @@ __all__ = [
     "squeezer",
     "strip",
     "symmetric_top",
+    "three_link",
 ]

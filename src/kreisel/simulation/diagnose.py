@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 from kreisel.mechanics.blackbox import BlackBox
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.node import Ground, Node, seen_by
-from kreisel.simulation.packs import Layout
+from kreisel.mechanics.tree import Tree
+from kreisel.simulation.packs import Layout, T
 
 Array = NDArray[np.float64]
+
+#: Regularities of numbers of rotations (1 at best, 0 at a singularity) below this are told of.
+NEAR = 0.1
 
 
 def expression_at(
@@ -97,6 +101,23 @@ def not_finite(layout: Layout, S: Array) -> list[str]:
                     names.append(f"the {hook if hook != 'power' else 'force'} of '{e.name}'")
                     break
     return list(dict.fromkeys(names))
+
+
+def near_singularities(layout: Layout, records: Array) -> str:
+    """Words about rotations that came so near to a singularity of their coordinates that steps may have lost their accuracy, or failed."""
+    found = ""
+    for node, places in zip(layout.system.nodes, layout.nodes, strict=True):
+        if isinstance(node, Tree):
+            q = records[:, places["q"] : places["q"] + node.group.n_params]
+            for body, rotation, part in node.attitudes:
+                regularity = np.asarray(rotation.regularity(q[:, part]))
+                k = int(np.argmin(np.abs(regularity)))
+                if abs(regularity[k]) < NEAR:
+                    found += (
+                        f"; at t = {records[k, T]:.6g} '{body}' was near to a singularity of its coordinates"
+                        f" ({abs(regularity[k]):.2g} of 1): {rotation.singular}"
+                    )
+    return found
 
 
 def _black_box(layout: Layout, e: BlackBox, S: Array) -> list[str]:

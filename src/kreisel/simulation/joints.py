@@ -109,6 +109,11 @@ class JointMotion:
         e, joint = self.element, self._joint
         rows = self.solution.system.rows
         k = self.solution.system.elements.index(e)
+        original = self.solution.system.original
+        if original is not None and rows[k] < next(
+            n for n, other in zip(original.rows, original.elements, strict=True) if other.name == e.name
+        ):
+            return _shared(self, original)
         if not rows[k]:
             return _held(self)
 
@@ -155,6 +160,15 @@ class _Velocities(Method):
     """Carries q and v only."""
 
     states: ClassVar[tuple[str, ...]] = ("v",)
+
+
+def _shared(motion: JointMotion, original: System) -> Array:
+    """Force and moment of a joint that coordinates satisfy, all or in part: as in those of the bodies by themselves."""
+    from kreisel.simulation.reduction import restored
+
+    sol = motion.solution
+    seen = restored(sol, original, _Velocities(), sol._seen[:, : sol._layout.n_state])
+    return JointMotion.of(seen, motion.element.name, "consistent")._reaction
 
 
 def _held(motion: JointMotion) -> Array:

@@ -81,13 +81,18 @@ def _kinetic(e: Any) -> ca.SX:
     return sum((ca.dot(v_i, p) / 2 for v_i, p in zip(v, e.momentum(v), strict=True)), start=ca.SX(0))
 
 
-def _power(e: Any, dissipative: bool) -> ca.SX:
+def _power(e: Any, dissipative: bool, rates: list[ca.SX]) -> ca.SX:
     total = ca.SX(0)
     for m in e.members:
         if m.element.power is not None and m.element.dissipative == dissipative:
-            frames = e._frames(m, e.q, e.get("v"))
-            total += m.element.power(m.parameters, e.t, frames, frames)
+            total += m.element.power(m.parameters, e.t, e._frames(m, e.q, e.get("v")), e._frames(m, e.q, rates))
     return total
+
+
+def _hamiltonian_rates(e: Any) -> list[ca.SX]:
+    """q' = dH/dp, v being the momenta."""
+    H = e.energy(e.t, e.q, e.get("v"))
+    return [ca.gradient(H, p) for p in e.get("v")]
 
 
 def _momenta(e: Any) -> ca.SX:
@@ -104,8 +109,10 @@ def _momenta(e: Any) -> ca.SX:
 _QUANTITIES: dict[str, Callable[[Any], ca.SX]] = {
     "kinetic": _kinetic,
     "potential": lambda e: e.energy(e.t, e.q, e.get("v")),
-    "work": lambda e: _power(e, dissipative=False),
-    "loss": lambda e: _power(e, dissipative=True),
+    "work": lambda e: _power(e, False, e.get("v")),
+    "loss": lambda e: _power(e, True, e.get("v")),
+    "hamiltonian work": lambda e: _power(e, False, _hamiltonian_rates(e)),
+    "hamiltonian work of a step": lambda e: _power(e, False, e.get("last_x")),
     "momenta": _momenta,
     "constraint": lambda e: e.constraint(e.t, e.q),
     "constraint_rate": lambda e: e.constraint_rate(e.t, e.q, e.get("v")),

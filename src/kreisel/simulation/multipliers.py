@@ -1,4 +1,4 @@
-r"""Multipliers and accelerations of second order from a run of RATTLie (Hante, 3.5, Algorithms 2 to 4) or BEM.
+r"""Multipliers and accelerations of second order from a run of RATTLie (Hante, 3.5, Algorithms 2 to 4) or BEM, or of any method.
 
 The multipliers lam^+ and lam^- of the two halves of a step are only of first order; that of BEM belongs to its middle. Two better ones:
 
@@ -10,6 +10,8 @@ separate
     points,
 
     .. math:: M \dot v + B^T\lambda = f + \hat v^T M v, \quad B(q_n) \dot v = (c_- B(q_{n-1}) + c_0 B(q_n) + c_+ B(q_{n+1})) v_n .
+
+For any method there are the ``consistent`` ones, which belong to q and v of a time by the equations of motion of index 1.
 """
 
 from __future__ import annotations
@@ -34,8 +36,11 @@ def multipliers(solution: Any, kind: str) -> tuple[Array, Array]:
     """(lam, accelerations or nothing)."""
     if kind == "raw":
         return solution.lam, np.zeros((0, 0))
+    if kind == "consistent":
+        a, lam, _ = consistent(solution)
+        return lam, a
     if kind not in ("interpolated", "separate"):
-        raise ValueError(f"multipliers must be 'raw', 'interpolated' or 'separate', got {kind!r}")
+        raise ValueError(f"multipliers must be 'raw', 'interpolated', 'separate' or 'consistent', got {kind!r}")
     if solution._every > 1 or len(solution.method.substeps()) > 1:
         raise ValueError(f"multipliers '{kind}' need every step of the method on record (every=1, no composition)")
     if kind == "separate":

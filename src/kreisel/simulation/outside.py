@@ -19,6 +19,7 @@ from kreisel.methods.outside import Ida, SolveIvp
 from kreisel.methods.starts import ProjectPosition, ProjectVelocity
 from kreisel.simulation import controls as control
 from kreisel.simulation.assembly import Assembly
+from kreisel.simulation.diagnose import near_singularities
 from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import H, Layout, T
 from kreisel.simulation.prepare import Prepared
@@ -94,6 +95,7 @@ def integrate(
     recorded = None
     if inputs is not None:  # of the steps that led to the recorded times
         recorded = inputs[np.clip(np.searchsorted(ts, rows[:, T] * (1 - 1e-12)) - 1, 0, len(inputs) - 1)]
+    message += near_singularities(layout, rows)
     return Solution(layout, rows, status, message, stats, None, every, None, recorded)
 
 

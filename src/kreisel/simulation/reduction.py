@@ -25,7 +25,7 @@ class Reduction:
     """A system and the one that takes its place, started at the same state."""
 
     def __init__(self, system: System, method: Method, initial: Any, project: bool) -> None:
-        self.original, self.method = system.original or system, method
+        self.original = system.original or system
         layout = Layout(system, method)
         started, errors = start(Prepared(layout, steps=False), [layout], [1.0], initial, None, project)
         for error in errors.values():
@@ -40,37 +40,44 @@ class Reduction:
 
     def restore(self, solution: Solution) -> Solution:
         """The solution in the coordinates of the original system."""
-        layout = Layout(solution_system(self.original, solution), self.method)
-        old = solution._layout
+        return restored(solution, self.original, solution.method, solution._records)
 
-        records = solution._records
-        out = np.zeros((len(records), layout.n_state))
-        out[:, :3] = records[:, :3]
-        memory = len(layout.memory_values)
-        out[:, layout.n_state - memory :] = records[:, old.n_state - memory :]
-        for node, places in zip(old.system.nodes, old.nodes, strict=True):
-            q, v = (records[:, places[k] : places[k] + n] for k, n in (("q", node.group.n_params), ("v", node.size("v"))))
-            for body, q_body, v_body in bodies(node, q, v):
-                at = layout.nodes[layout.system.number[body]]
-                out[:, at["q"] : at["q"] + q_body.shape[1]] = q_body
-                out[:, at["v"] : at["v"] + v_body.shape[1]] = v_body
-        events = [Event(e.name, e.t, self._state(solution, e.state)) for e in solution.events]
-        return Solution(
-            layout, out, solution.status, solution.message, solution.stats, events, solution._every,
-            inputs=solution._inputs,
-        )  # fmt: skip
 
-    def _state(self, solution: Solution, state: State) -> State:
-        """A state in the coordinates of the original system."""
-        found: dict[str, tuple[Array, Array]] = {}
-        at_q = at_v = 0
-        for node in solution.system.nodes:
-            n, d = node.group.n_params, node.size("v")
-            q, v = state.q[at_q : at_q + n], state.v[at_v : at_v + d]
-            found |= {body: (q_body[0], v_body[0]) for body, q_body, v_body in bodies(node, q[None], v[None])}
-            at_q, at_v = at_q + n, at_v + d
-        q, v = (np.concatenate([found[n.name][k] for n in self.original.nodes]) for k in range(2))
-        return State(state.t, q, v)
+def restored(solution: Solution, original: System, method: Method, records: Array) -> Solution:
+    """A solution in the coordinates of the system of which its own is a reduction: with q, v and memory, as a method that has no others.
+
+    ``records``: those of the solution, or with other velocities.
+    """
+    layout = Layout(solution_system(original, solution), method)
+    old = solution._layout
+    out = np.zeros((len(records), layout.n_state))
+    out[:, :3] = records[:, :3]
+    memory = len(layout.memory_values)
+    out[:, layout.n_state - memory :] = records[:, old.n_state - memory :]
+    for node, places in zip(old.system.nodes, old.nodes, strict=True):
+        q, v = (records[:, places[k] : places[k] + n] for k, n in (("q", node.group.n_params), ("v", node.size("v"))))
+        for body, q_body, v_body in bodies(node, q, v):
+            at = layout.nodes[layout.system.number[body]]
+            out[:, at["q"] : at["q"] + q_body.shape[1]] = q_body
+            out[:, at["v"] : at["v"] + v_body.shape[1]] = v_body
+    events = [Event(e.name, e.t, _state(original, solution, e.state)) for e in solution.events]
+    return Solution(
+        layout, out, solution.status, solution.message, solution.stats, events, solution._every,
+        inputs=solution._inputs,
+    )  # fmt: skip
+
+
+def _state(original: System, solution: Solution, state: State) -> State:
+    """A state in the coordinates of the original system."""
+    found: dict[str, tuple[Array, Array]] = {}
+    at_q = at_v = 0
+    for node in solution.system.nodes:
+        n, d = node.group.n_params, node.size("v")
+        q, v = state.q[at_q : at_q + n], state.v[at_v : at_v + d]
+        found |= {body: (q_body[0], v_body[0]) for body, q_body, v_body in bodies(node, q[None], v[None])}
+        at_q, at_v = at_q + n, at_v + d
+    q, v = (np.concatenate([found[n.name][k] for n in original.nodes]) for k in range(2))
+    return State(state.t, q, v)
 
 
 def solution_system(original: System, solution: Solution) -> System:

@@ -16,6 +16,7 @@ from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
 from kreisel.methods import Method, RATTLie
 from kreisel.simulation import controls as control
+from kreisel.simulation.diagnose import expression_at, near_singularities
 from kreisel.simulation.newton import Newton
 from kreisel.simulation.packs import COUNT, Layout, T
 from kreisel.simulation.prepare import Prepared, prepare
@@ -188,6 +189,7 @@ def _simulate(
     if inputs is not None:  # of the steps that led to the recorded times
         last = np.clip(np.searchsorted(ts, records[:, T] * (1 - 1e-12)) - 1, 0, len(inputs) - 1)
         recorded = inputs[last]
+    message += near_singularities(layout, records)
     return Solution(layout, records, status, message, stats, run.found, every, beyond, recorded, prepared.monitors)
 
 
@@ -253,8 +255,6 @@ def random_steps(until: float, largest: float, seed: int = 26031990) -> Array:
 
 
 def _event(layout: Layout, event: When) -> tuple[list[ca.SX], ca.SX, NDArray[np.int64]]:
-    from kreisel.simulation.diagnose import expression_at
-
     return expression_at(layout, event.bodies, event.formula, f"event '{event.name}'")
 
 

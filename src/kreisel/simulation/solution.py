@@ -119,7 +119,7 @@ class Solution:
 
     def multipliers(self, kind: str = "raw") -> Array:
         """Multipliers of the holonomic constraints: ``"raw"`` as the method has them, ``"interpolated"`` or ``"separate"`` (RATTLie;
-        Hante, 3.5)."""
+        Hante, 3.5), or ``"consistent"``: those that belong to q and v by the equations of motion."""
         from kreisel.simulation.multipliers import multipliers
 
         return multipliers(self, kind)[0]
@@ -174,7 +174,7 @@ class Solution:
         if isinstance(node, NaturalNode | QuaternionNode):
             return node.pose(q)[1]
         if isinstance(node, PointNode):
-            return q
+            return node.position(q)
         raise TypeError(f"'{name}' has no position")
 
     def velocity(self, name: str, frame: str = "own") -> Array:
@@ -273,9 +273,11 @@ class Solution:
 
     @cached_property
     def work(self) -> Array:
-        """Work that loads and actuators have done since the start: as the method has it (BEM, if every step is recorded), else by the
-        trapezoidal rule over the recorded times."""
-        return self._integral("work")
+        """Work that loads and actuators have done since the start: as the method has it (BEM, REM and those for Hamiltonian systems, if
+        every step is recorded), else by the trapezoidal rule over the recorded times."""
+        if not self.method.hamiltonian:
+            return self._integral("work")
+        return self._integral("hamiltonian work of a step" if self._exact_work else "hamiltonian work")
 
     @cached_property
     def dissipated(self) -> Array:
@@ -290,6 +292,10 @@ class Solution:
     def _integral(self, name: str) -> Array:
         if self._exact_work:
             middle = (self._seen[:-1] + self._seen[1:]) / 2
+            for places in self._layout.nodes:
+                if "last_x" in places:  # the mean rate of the step that led to a time, not of two
+                    at = slice(places["last_x"], places["last_x"] + self.system.dim)
+                    middle[:, at] = self._seen[1:, at]
             middle[:, self._layout.inputs] = self._inputs[1:]
             return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * self._monitors.total(name, middle)[:, 0])])
         before = self._seen[:-1].copy()

@@ -31,10 +31,11 @@ def start(
     acceleration: Any = None,
     project: bool = False,
     inputs: Array | None = None,
+    complete: bool = True,
 ) -> tuple[Array, Errors]:
-    """The states at the start of systems with equal formulas: given, projected if asked for, and completed with accelerations and
-    multipliers. ``steps``: the first step of each. ``inputs``: values of the controls. -> S (systems, prepared.size), and what is wrong,
-    by the number of the system."""
+    """The states at the start of systems with equal formulas: given, projected if asked for, and (``complete``) completed with
+    accelerations and multipliers. ``steps``: the first step of each. ``inputs``: values of the controls. -> S (systems, prepared.size),
+    and what is wrong, by the number of the system."""
     method = prepared.method
     S = np.zeros((len(layouts), prepared.size))
     errors: Errors = {}
@@ -64,11 +65,11 @@ def start(
             if "w" in places:
                 S[off, places["w"] : places["w"] + node.group.dim] = S[off, places["v"] : places["v"] + node.group.dim]
     good = np.array([i for i in range(len(layouts)) if i not in errors], dtype=np.int64)
-    if method.needs_acceleration and len(good):
+    if method.needs_acceleration and len(good) and complete:
         what = "find accelerations and multipliers of the start"
         S[good] = _solve(prepared.program("accelerations"), layouts, S[good], good, what, errors)
     for i, layout in enumerate(layouts):
-        if i in errors:
+        if i in errors or not complete:
             continue
         if acceleration is not None:
             _place_acceleration(layout, S[i], acceleration)

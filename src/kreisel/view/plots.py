@@ -69,7 +69,7 @@ def plot_velocity(sol: Solution, body: str, ax: Axes | None = None) -> Axes:
     """
     v = sol.velocity(body)
     if isinstance(sol._node(body), PointNode):
-        return _lines(ax, sol.t, v, ["x", "y", "z"], f"velocity of {body} [m/s]")
+        return _lines(ax, sol.t, v, ["x", "y", "z"][: v.shape[1]], f"velocity of {body} [m/s]")
     try:
         both = sol.velocity(body, "space")
     except TypeError:
