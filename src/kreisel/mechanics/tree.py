@@ -176,6 +176,30 @@ class DirectorTree(Redundant, Tree):
         return found
 
 
+class NaturalTree(DirectorTree):
+    """The same by the natural coordinates themselves, with all their constraints: only virtual motions are those of the tree."""
+
+    def __init__(self, tree: DirectorTree) -> None:
+        self.links = tree.links
+        q = np.concatenate([node.q for node in tree.bodies])
+        Carrier.__init__(self, tree.name, R(len(q)), tree.bodies, q, tree.v)
+
+    @property
+    def freedoms(self) -> int:
+        return int(group_of(self.links).dim)
+
+    @property
+    def attitudes(self) -> list[tuple[str, Parametrisation, slice]]:
+        return []
+
+    def inside(self, q: ca.SX, v: ca.SX) -> dict[str, tuple[ca.SX, ca.SX]]:
+        ends = np.cumsum([0, *(node.group.dim for node in self.bodies)]).tolist()
+        return dict(zip(self.carried, zip(ca.vertsplit(q, ends), ca.vertsplit(v, ends), strict=True), strict=True))
+
+    def mean_velocity(self, q: ca.SX, v: ca.SX, h: ca.SX) -> ca.SX:
+        return ca.vertcat(*(self.carried[name].mean_velocity(*own, h) for name, own in self.inside(q, v).items()))
+
+
 def any_rotation(rotation: Parametrisation | None) -> Freedom:
     """How free bodies and ball joints in space turn: by quaternions, or by the three numbers of a parametrisation."""
     if rotation is None:
