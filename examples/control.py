@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import kreisel as kr
 import numpy as np
+
+import kreisel as kr
 
 out = Path("out")
 out.mkdir(exist_ok=True)

@@ -1,9 +1,10 @@
 """How the multipliers of BEM, REM and GC belong together (Siebert, (7.12)-(7.22))."""
 
 import casadi as ca
-import kreisel as kr
 import numpy as np
 import pytest
+
+import kreisel as kr
 
 REST = kr.Target({"shoulder": 0.0, "elbow": np.pi / 2, "wrist": -np.pi / 2}, rates="rest")
 
