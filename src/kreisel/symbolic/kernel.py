@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -98,7 +99,6 @@ class ArrayFunction:
     results: Sequence[tuple[int, ...]]
     valid: Callable[..., ca.SX] | None = None
     refuse: Callable[..., str] | None = None
-    _run: Callable[[int, list[Array], list[int], list[Array]], int] | None = field(default=None, repr=False)
 
     def __call__(self, *arrays: ArrayLike) -> Any:
         if len(arrays) != len(self.arguments):
@@ -132,9 +132,9 @@ class ArrayFunction:
                 inputs[i] = np.ascontiguousarray(np.broadcast_to(a, batch + shape))
                 strides.append(size)
         outputs = [np.empty(batch + shape) for shape in self.results]
-        if self._run is None:
-            self._run = self._prepare()
-        bad = self._run(n, inputs, strides, outputs)
+        ports = np.array([a.ctypes.data for a in inputs + outputs], dtype=np.uintp)
+        steps = np.array(strides + [prod(shape) for shape in self.results], dtype=np.int64)
+        bad = self._routine(n, ports.ctypes.data, steps.ctypes.data)
         if bad >= 0:
             assert self.refuse is not None
             instance = [
@@ -161,19 +161,18 @@ class ArrayFunction:
             names.append(translate.VALID)
         return ca.Function("f", flat, ca.cse(out), list(self.arguments), names)
 
-    def _prepare(self) -> Callable[[int, list[Array], list[int], list[Array]], int]:
+    @cached_property
+    def address(self) -> int:
+        """Of ``int64 map(int64 n, double **ports, int64 *strides)``, for compiled callers: n instances, of which each argument and each
+        result has its numbers at its port and following, ``stride`` numbers apart. -> the first instance refused, or -1."""
         f = self.function()
         if not machine.available():
-            return lambda *args: _interpret(f, *args)
-        address = machine.address(lambda: translate.mapped(f, LANES), f"map {LANES} {_content(f)}".encode(), "map")
-        routine = _MAP(address)
+            return _interpreted_map(f)
+        return machine.address(lambda: translate.mapped(f, LANES), f"map {LANES} {_content(f)}".encode(), "map")
 
-        def run(n: int, inputs: list[Array], strides: list[int], outputs: list[Array]) -> int:
-            ports = np.array([a.ctypes.data for a in inputs + outputs], dtype=np.uintp)
-            steps = np.array(strides + [prod(shape) for shape in self.results], dtype=np.int64)
-            return int(routine(n, ports.ctypes.data, steps.ctypes.data))
-
-        return run
+    @cached_property
+    def _routine(self) -> Callable[[int, int, int], int]:
+        return _MAP(self.address)
 
 
 def _content(f: ca.Function) -> str:
@@ -191,20 +190,31 @@ def _unflatten(x: ca.SX, shape: tuple[int, ...]) -> ca.SX:
 # The fall-back: CasADi's virtual machine behind the same two interfaces.
 
 
-def _interpret(f: ca.Function, n: int, inputs: list[Array], strides: list[int], outputs: list[Array]) -> int:
-    if n == 0:
-        return -1
-    columns = [
-        a.reshape(-1, f.numel_in(i)).T if stride else np.tile(a.reshape(-1, 1), n)
-        for i, (a, stride) in enumerate(zip(inputs, strides, strict=True))
-    ]
-    answers = f.map(n).call([ca.DM(c) for c in columns])
-    for y, answer in zip(outputs, answers, strict=False):
-        y.reshape(n, -1)[:] = answer.full().T
-    if len(answers) > len(outputs):
+def _interpreted_map(f: ca.Function) -> int:
+    checked = f.name_out(f.n_out() - 1) == translate.VALID
+    sizes = [f.numel_in(i) for i in range(f.n_in())] + [f.numel_out(i) for i in range(f.n_out() - checked)]
+
+    def routine(n: int, ports: int, strides: int) -> int:
+        if n == 0:
+            return -1
+        at, steps = (list((ctypes.c_int64 * len(sizes)).from_address(place)) for place in (ports, strides))
+        numbers = [_strided(a, n, step, size) for a, step, size in zip(at, steps, sizes, strict=True)]
+        answers = f.map(n).call([ca.DM(x.T) for x in numbers[: f.n_in()]])
+        for y, answer in zip(numbers[f.n_in() :], answers, strict=False):
+            y[:] = answer.full().T
+        if not checked:
+            return -1
         bad = np.flatnonzero(answers[-1].full().ravel() == 0)
         return int(bad[0]) if bad.size else -1
-    return -1
+
+    _callbacks.append(_MAP(routine))
+    return int(ctypes.cast(_callbacks[-1], ctypes.c_void_p).value or 0)
+
+
+def _strided(address: int, n: int, stride: int, size: int) -> Array:
+    """The numbers of n instances at an address."""
+    flat = np.ctypeslib.as_array((ctypes.c_double * ((n - 1) * stride + size)).from_address(address))
+    return np.lib.stride_tricks.as_strided(flat, (n, size), (8 * stride, 8))
 
 
 def _interpreted(f: ca.Function, lanes: int) -> int:
