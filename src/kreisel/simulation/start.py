@@ -56,11 +56,12 @@ def start(
             raise error
         return np.asarray(found[0])
 
+    by_layout = [partial(accelerations, layout) for layout in layouts]
     for k, (i, h) in enumerate(zip(which.tolist(), steps, strict=True)):
         if k not in errors:
             try:
                 row = S[k]
-                ready = method.prepare(layouts[i], row, h, partial(accelerations, layouts[i]))
+                ready = method.prepare(layouts[i], row, h, by_layout[i])
                 if ready is not row:
                     S[k] = ready
             except InconsistentStart as error:

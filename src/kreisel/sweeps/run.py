@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from importlib.metadata import version
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -170,7 +171,12 @@ def _dataset(design: Design, found: list[tuple[Sequence[int], Columns]], words: 
         shape = column.shape[1:]
         extra = tuple(f"{name}_{k}" for k in range(len(shape)))
         data[name] = ((*design.dimensions, *extra), column.reshape(*design.shape, *shape), _UNITS.get(name, {}))
-    return xarray.Dataset(data, coords=design.coordinates(), attrs=words | {"kreisel_version": version("kreisel")})
+    return xarray.Dataset(data, coords=design.coordinates(), attrs=words | {"kreisel_version": _version()})
+
+
+@cache
+def _version() -> str:
+    return version("kreisel")
 
 
 def _column(name: str, values: list[Any]) -> NDArray[Any]:

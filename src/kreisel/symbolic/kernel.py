@@ -106,35 +106,22 @@ class ArrayFunction:
         inputs, batches = [], []
         for (name, shape), given in zip(self.arguments.items(), arrays, strict=True):
             try:
-                a = np.ascontiguousarray(given, dtype=np.float64)
+                a = np.asarray(given, dtype=np.float64, order="C")
             except (TypeError, ValueError):
                 raise ValueError(f"{self.name}: {name} must be an array of numbers of shape {_shape(shape)}") from None
-            a = a.reshape(np.shape(given))  # ascontiguousarray turns scalars into vectors
             k = a.ndim - len(shape)
             if k < 0 or a.shape[k:] != shape:
                 raise ValueError(f"{self.name}: {name} must have shape {_shape(shape)}, got {a.shape}")
             inputs.append(a)
             batches.append(a.shape[:k])
-        try:
-            batch = np.broadcast_shapes(*batches)
-        except ValueError:
-            which = ", ".join(f"{n} {b}" for n, b in zip(self.arguments, batches, strict=True))
-            raise ValueError(f"{self.name}: the leading axes do not fit together: {which}") from None
-        n = prod(batch)
-        strides = []
-        for i, (a, own, shape) in enumerate(zip(inputs, batches, self.arguments.values(), strict=True)):
-            size = prod(shape)
-            if own == batch:
-                strides.append(size)
-            elif prod(own) == 1:
-                strides.append(0)
-            else:
-                inputs[i] = np.ascontiguousarray(np.broadcast_to(a, batch + shape))
-                strides.append(size)
+        sizes, result_sizes, kind = self._sizes
+        batch, strides = batches[0] if batches else (), sizes
+        if any(own != batch for own in batches):
+            batch, strides = self._broadcast(inputs, batches)
         outputs = [np.empty(batch + shape) for shape in self.results]
-        ports = np.array([a.ctypes.data for a in inputs + outputs], dtype=np.uintp)
-        steps = np.array(strides + [prod(shape) for shape in self.results], dtype=np.int64)
-        bad = self._routine(n, ports.ctypes.data, steps.ctypes.data)
+        ports = kind(*[a.ctypes.data for a in inputs], *[y.ctypes.data for y in outputs])
+        steps = kind(*strides, *result_sizes)
+        bad = self._routine(prod(batch), ctypes.addressof(ports), ctypes.addressof(steps))
         if bad >= 0:
             assert self.refuse is not None
             instance = [
@@ -144,6 +131,29 @@ class ArrayFunction:
             where = f" at index {tuple(map(int, np.unravel_index(bad, batch)))}" if batch else ""
             raise ValueError(f"{self.name}: {self.refuse(*instance)}{where}")
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _broadcast(self, inputs: list[Array], batches: list[tuple[int, ...]]) -> tuple[tuple[int, ...], list[int]]:
+        """Common leading axes, to which the inputs are brought; and how far apart the instances are then."""
+        try:
+            batch = np.broadcast_shapes(*batches)
+        except ValueError:
+            which = ", ".join(f"{n} {b}" for n, b in zip(self.arguments, batches, strict=True))
+            raise ValueError(f"{self.name}: the leading axes do not fit together: {which}") from None
+        strides = []
+        for i, (a, own, shape) in enumerate(zip(inputs, batches, self.arguments.values(), strict=True)):
+            if own != batch and prod(own) == 1:
+                strides.append(0)
+                continue
+            if own != batch:
+                inputs[i] = np.ascontiguousarray(np.broadcast_to(a, batch + shape))
+            strides.append(prod(shape))
+        return batch, strides
+
+    @cached_property
+    def _sizes(self) -> tuple[list[int], list[int], type[ctypes.Array[ctypes.c_int64]]]:
+        """Numbers of arguments and results, and what has one number for each."""
+        sizes, result_sizes = ([prod(shape) for shape in shapes] for shapes in (self.arguments.values(), self.results))
+        return sizes, result_sizes, ctypes.c_int64 * (len(sizes) + len(result_sizes))
 
     def function(self) -> ca.Function:
         """The CasADi function behind it: column vectors, matrices row by row."""
