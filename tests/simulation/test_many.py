@@ -7,8 +7,10 @@ from support import ALL_METHODS
 
 import kreisel as kr
 from kreisel.mechanics.fingerprint import fingerprint
+from kreisel.simulation import many
 from kreisel.simulation.many import figures, simulate_each
 from kreisel.simulation.prepare import prepare
+from kreisel.simulation.run import steps_of, steps_of_each, substeps_of
 
 
 def tops(count, formulation="SE3"):
@@ -145,3 +147,36 @@ def test_more_room_for_factorisations_is_found_in_many_runs():
     prepared.main._enlarge(space)  # another thread has done it already
     assert prepared.main.space.room == 2 * space.room
     assert each([system, system], [0.02, 0.02], [0.01, 0.005], method) == reference
+
+
+@pytest.mark.parametrize("method", [kr.RATTLie(), kr.Composition(order=4)], ids=str)
+def test_steps_of_many_runs_are_those_of_each(method):
+    until, step = np.array([1.0, 0.3, 2.0, 0.05]), np.array([0.1, 0.07, 5.0, 0.05])
+    starts, hs, ts = steps_of_each(until, step, method)
+    for i, (t, h) in enumerate(zip(until, step, strict=True)):
+        own_hs, own_ts = substeps_of(method, *steps_of(t, h))
+        assert np.array_equal(hs[starts[i] : starts[i + 1]], own_hs)
+        assert np.array_equal(ts[starts[i] + i : starts[i + 1] + i + 1], own_ts)
+
+
+def test_groups_are_as_large_as_there_is_room(monkeypatch):
+    """Runs that would have too many energies on record go together in smaller groups, with the same figures; bad steps are told."""
+    systems, until, steps = tops(6), [0.3, 0.2, 1.0, 0.3, 1.0, 0.5], [0.01, 0.013, -1.0, 0.3, np.nan, 0.001]
+    reference = each(systems, until, steps, kr.RATTLie())
+    groups = []
+    go = many._Runs._go
+    monkeypatch.setattr(many._Runs, "_go", lambda self, *given: (groups.append(len(given[-1])), go(self, *given))[1])
+    monkeypatch.setattr(many, "NUMBERS", 100)
+    found = each(systems, until, steps, kr.RATTLie())
+    assert len(groups) > 1
+    assert sum(groups) == 4
+    assert [repr(f) for f in found] == [repr(f) for f in reference]
+    assert [str(found[k]) for k in (2, 4)] == ["step must be positive, got -1.0", "step must be positive, got nan"]
+
+
+def test_one_run_after_the_other_where_they_cannot_go_together():
+    systems, steps = tops(3), [0.01, -1.0, 0.02]
+    found = each(systems, [0.1] * 3, steps, kr.RATTLie(), kr.Newton(halvings=2))
+    assert isinstance(found[1], ValueError)
+    for k in (0, 2):
+        assert repr(found[k]) == repr(figures(kr.simulate(systems[k], 0.1, steps[k], newton=kr.Newton(halvings=2))))
