@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import xarray
 
 #: A worker gets points for about so long at a time, and at most so many.
-PORTION_SECONDS, PORTION_POINTS = 0.2, 512
+PORTION_SECONDS, PORTION_POINTS = 0.2, 4096
 SWITCH_SECONDS = 2e-4
 
 
