@@ -174,6 +174,12 @@ def test_groups_are_as_large_as_there_is_room(monkeypatch):
     assert [str(found[k]) for k in (2, 4)] == ["step must be positive, got -1.0", "step must be positive, got nan"]
 
 
+@pytest.mark.parametrize("method", [kr.SolveIvp(), kr.REM()], ids=str)
+def test_solvers_of_others_and_reductions_have_figures_too(method):
+    top = kr.models.gyro_top("directors")
+    assert repr(each([top], [0.05], [0.005], method)[0]) == repr(figures(kr.simulate(top, 0.05, 0.005, method)))
+
+
 def test_one_run_after_the_other_where_they_cannot_go_together():
     systems, steps = tops(3), [0.01, -1.0, 0.02]
     found = each(systems, [0.1] * 3, steps, kr.RATTLie(), kr.Newton(halvings=2))

@@ -99,8 +99,10 @@ def simulate_each(
 
 
 def together(system: System, method: Method, newton: Newton) -> bool:
-    """Whether such runs can go together: compiled from beginning to end, with velocities that are there after each step."""
-    return not (system.black_boxes or newton.halvings or type(method).velocities is not Method.velocities)
+    """Whether such runs can go together: compiled from beginning to end, in the coordinates of the system, with velocities that are there
+    after each step."""
+    own_way = method.outside or method.reduces or type(method).velocities is not Method.velocities
+    return not (own_way or system.black_boxes or newton.halvings)
 
 
 class _Runs:
@@ -142,8 +144,9 @@ class _Runs:
         which, numbers = which[good], numbers[good]
         room = np.cumsum((until[good] / step[good] + 2) * sum(prepared.energies.instances))
         for some in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(room // NUMBERS)) + 1):
+            used, own = np.unique(which[some], return_inverse=True)
             if len(some):
-                self._go(prepared, layouts, which[some], numbers[some])
+                self._go(prepared, [layouts[k] for k in used], own, numbers[some])
 
     def _go(self, prepared: Prepared, layouts: list[Layout], which: Integers, numbers: Integers) -> None:
         starts, hs, ts = steps_of_each(self.until[numbers], self.step[numbers], self.method)

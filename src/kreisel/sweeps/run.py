@@ -167,7 +167,10 @@ def _dataset(design: Design, found: list[tuple[Sequence[int], Columns]], words: 
     data = {}
     for name in dict.fromkeys(name for _, answers in found for name in answers):
         each = (answers.get(name) or [None] * len(numbers) for numbers, answers in found)
-        column = _column(name, list(chain.from_iterable(each)))[order]
+        values = list(chain.from_iterable(each))
+        if all(v is None for v in values):
+            continue
+        column = _column(name, values)[order]
         shape = column.shape[1:]
         extra = tuple(f"{name}_{k}" for k in range(len(shape)))
         data[name] = ((*design.dimensions, *extra), column.reshape(*design.shape, *shape), _UNITS.get(name, {}))
