@@ -334,7 +334,7 @@ class Mechanism:
 def _inertia(name: str, inertia: ArrayLike) -> Array:
     J = np.array(inertia, dtype=float)
     J = np.diag(J) if J.shape == (3,) else J
-    if J.shape != (3, 3) or not np.all(np.isfinite(J)) or not np.allclose(J, J.T, rtol=1e-12, atol=1e-14 * np.abs(J).max()):
+    if J.shape != (3, 3) or not np.all(np.isfinite(J)) or np.any(np.abs(J - J.T) > 1e-14 * np.abs(J).max() + 1e-12 * np.abs(J)):
         raise ValueError(f"body '{name}': inertia must be three principal moments or a symmetric 3 x 3 matrix")
     a, b, c = np.linalg.eigvalsh(J)
     if a <= 0:
