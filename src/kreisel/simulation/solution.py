@@ -287,10 +287,10 @@ class Solution:
 
     @cached_property
     def work(self) -> Array:
-        """Work that loads and actuators have done since the start: as the method has it (BEM, REM and those for Hamiltonian systems, if
-        every step is recorded), else by the trapezoidal rule over the recorded times."""
+        """Work that loads, actuators and prescribed motions have done since the start: as the method has it (BEM, REM and those for
+        Hamiltonian systems, if every step is recorded), else by the trapezoidal rule over the recorded times."""
         if not self.method.hamiltonian:
-            return self._integral("work")
+            return self._integral("work") + self._prescribed_work
         return self._integral("hamiltonian work of a step" if self._exact_work else "hamiltonian work")
 
     @cached_property
@@ -300,7 +300,8 @@ class Solution:
 
     @property
     def balance(self) -> Array:
-        """Energy plus what was dissipated minus the work of loads: constant, up to the errors of the method and of the quadrature."""
+        """Energy plus what was dissipated minus the work of loads and prescribed motions: constant, up to the errors of the method and of
+        the quadrature."""
         return self.energy + self.dissipated - self.work
 
     def _integral(self, name: str) -> Array:
@@ -316,6 +317,36 @@ class Solution:
         before[:, self._layout.inputs] = self._inputs[1:]  # inputs are those of the step
         power = self._monitors.total(name, before)[:, 0] + self._monitors.total(name, self._seen[1:])[:, 0]
         return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * power / 2)])
+
+    @property
+    def _prescribed_work(self) -> Array:
+        r"""The work of constraints that depend on time, the integral of :math:`\lambda\cdot\partial_t\Phi + \mu\cdot a`, where A v + a = 0.
+
+        In a step, :math:`-\lambda_{n+1/2}\cdot(\Phi(q_{n+1}, t_{n+1/2}) - \Phi(q_n, t_{n+1/2}))`: that of BEM exactly, since its discrete
+        derivative makes just this difference.
+        """
+        done = np.zeros(len(self.t))
+        if not self.system.rheonomic or len(done) < 2:
+            return done
+        h, names = np.diff(self.t), self.method.lam_of_step if self._every == 1 and len(self.method.substeps()) == 1 else ()
+        middle = (self._seen[:-1] + self._seen[1:]) / 2
+        if self.system.constrained:
+            of_step = [self._multipliers(self._layout.lam, self.system.rows, name)[1:] for name in names]
+            lam = np.mean(of_step, axis=0) if of_step else (self.lam[:-1] + self.lam[1:]) / 2
+            ends = [self._seen[:-1].copy(), self._seen[1:].copy()]
+            for S in ends:
+                S[:, T] = middle[:, T]
+            before, after = (self._monitors.rows("constraint", S) for S in ends)
+            done[1:] -= np.cumsum(np.sum(lam * (after - before), axis=1))
+        if self.system.nonholonomic:
+            ends = [middle] if self._exact_work else [self._seen[:-1].copy(), self._seen[1:].copy()]
+            for S in ends:
+                for node, places in zip(self.system.nodes, self._layout.nodes, strict=True):
+                    S[:, places["v"] : places["v"] + node.size("v")] = 0.0
+            drift = np.mean([self._monitors.rows("pfaffian", S) for S in ends], axis=0)
+            mu = self.mu[1:] if self._exact_work else (self.mu[:-1] + self.mu[1:]) / 2
+            done[1:] += np.cumsum(h * np.sum(mu * drift, axis=1))
+        return done
 
     @property
     def _exact_work(self) -> bool:
