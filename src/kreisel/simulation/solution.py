@@ -148,7 +148,16 @@ class Solution:
 
         if self.system.original is None:
             return self
-        return restored(self, self.system.original, Method(), self._seen[:, : self._layout.n_state])
+        apart = restored(self, self.system.original, Method(), self._seen[:, : self._layout.n_state])
+        if self.stats.redundant or apart.system.degrees_of_freedom < self.system.degrees_of_freedom:
+            from kreisel.simulation.redundancy import reduce
+
+            reduced = reduce(apart.system, apart.q[0])
+            if reduced is not None:
+                layout = Layout(reduced.system, apart.method)
+                inner = Solution(layout, apart._records, self.status, self.message, self.stats, None, self._every, None, self._inputs)
+                apart._independent = inner, reduced.all_multipliers
+        return apart
 
     # Bodies
 
