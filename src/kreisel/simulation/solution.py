@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,6 +75,8 @@ class Solution:
         #: Values of the inputs of actuators in the steps that led to the recorded times.
         self._inputs = np.zeros((len(records), 0)) if inputs is None else inputs
         self._monitors = Monitors(layout) if monitors is None else monitors
+        #: With redundant constraints: the solution without them, and what makes multipliers of all constraints of its own.
+        self._independent: tuple[Solution, Callable[[Solution, Array, Array], tuple[Array, Array]]] | None = None
 
     def __repr__(self) -> str:
         return f"<Solution: {len(self.t)} times to t = {self.t[-1]:.6g}, {self.method}: {self.message}>"
@@ -145,7 +148,16 @@ class Solution:
 
         if self.system.original is None:
             return self
-        return restored(self, self.system.original, Method(), self._seen[:, : self._layout.n_state])
+        apart = restored(self, self.system.original, Method(), self._seen[:, : self._layout.n_state])
+        if self.stats.redundant or apart.system.degrees_of_freedom < self.system.degrees_of_freedom:
+            from kreisel.simulation.redundancy import reduce
+
+            reduced = reduce(apart.system, apart.q[0])
+            if reduced is not None:
+                layout = Layout(reduced.system, apart.method)
+                inner = Solution(layout, apart._records, self.status, self.message, self.stats, None, self._every, None, self._inputs)
+                apart._independent = inner, reduced.all_multipliers
+        return apart
 
     # Bodies
 
@@ -399,10 +411,13 @@ class Solution:
         """The derivative of the step that starts at the k-th recorded time: of the states after it by the states before it.
 
         Order: for each node w (where q is varied to q exp(w)) and the states of the method, ``sol.method.states``; then those of the
-        multipliers. ``h``: default the step that led to the k-th time (at the start: that followed it).
+        multipliers (of those constraints that are left, if some are redundant). ``h``: default the step that led to the k-th time (at the
+        start: that followed it).
         """
         from kreisel.simulation.linearise import StepDerivative
 
+        if self._independent is not None:
+            return self._independent[0].step_matrix(k, h)
         if h is None:
             last = self.method.substeps()[-1]
             h = float(self._records[k, 0]) / last if k % len(self.t) else float(self.t[1] - self.t[0]) / self._every
