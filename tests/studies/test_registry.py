@@ -36,6 +36,7 @@ SMALL = {
     "siebert/satellite-forward": {"steps": [5, 10]},
     "siebert/satellite-friction": {"steps": [5]},
     "siebert/gyro-top": {"steps": [0.01], "t_end": 0.1},
+    "siebert/three-link": {"steps": [5, 10], "method": ["REM", "GC"]},
     "siebert/pendulum": {"steps": [10, 20]},
     "siebert/particle": {"steps": [10, 20], "reference": 40},
     "siebert/three-link-indirect": {"steps": [20]},

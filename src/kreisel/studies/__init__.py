@@ -21,6 +21,7 @@ from kreisel.studies import (
     satellite,
     shell,
     stability_region,
+    three_link,
     top_stability,
 )
 from kreisel.studies.base import STUDIES, Result, Study, find, study
@@ -61,5 +62,6 @@ __all__ = [
     "shell",
     "stability_region",
     "study",
+    "three_link",
     "top_stability",
 ]
