@@ -121,7 +121,7 @@ def _row(found: Optimum, reference: Reference) -> dict[str, Any]:
         "reference": None if printed is None else float(printed),
         "deviation": None if printed is None else found.cost / float(printed) - 1,
         "hamiltonian": [float(H.min()), float(H.max())],
-        "balance_drift": float(np.abs(sol.balance - sol.balance[0]).max()),
+        "balance_drift": float(np.ptp(sol.balance)),
         "T_max": float(sol.kinetic_energy.max()),
         "T_end": float(sol.kinetic_energy[-1]),
         "u_start": u[0].tolist(),

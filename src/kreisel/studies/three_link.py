@@ -60,9 +60,9 @@ def three_link(
     ``middle``: angles in the middle of the first guess, by which one of several minima is chosen, as (1.5, -3.7, 6.2); else the guess goes
     straight on.
 
-    ``table``: costs beside those of an independent computation, the range of the Hamiltonian of the problem, the drift of energy minus
-    work, kinetic energies, torques of the first and last step. ``limit``: costs extrapolated from the last two numbers of steps. The other
-    numbers are those of the first method with the last number of steps. Further options: the parameters of the model.
+    ``table``: costs beside those of an independent computation, the ranges of the Hamiltonian of the problem and of energy minus work
+    (``balance_drift``), kinetic energies, torques of the first and last step. ``limit``: costs extrapolated from the last two numbers of
+    steps. The other numbers are those of the first method with the last number of steps. Further options: the parameters of the model.
     """
     from kreisel.control import OptimalControl, Target
 
