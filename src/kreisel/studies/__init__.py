@@ -4,6 +4,7 @@ from typing import Any
 
 from kreisel.studies import (
     beam_statics,
+    crane,
     extended_top,
     flying_spaghetti,
     group_accuracy,
@@ -19,8 +20,10 @@ from kreisel.studies import (
     rotation_generation,
     rotational_dynamics,
     satellite,
+    satellite_control,
     shell,
     stability_region,
+    three_link,
     top_stability,
 )
 from kreisel.studies.base import STUDIES, Result, Study, find, study
@@ -41,6 +44,7 @@ __all__ = [
     "Result",
     "Study",
     "beam_statics",
+    "crane",
     "extended_top",
     "find",
     "flying_spaghetti",
@@ -58,8 +62,10 @@ __all__ = [
     "rotation_generation",
     "rotational_dynamics",
     "satellite",
+    "satellite_control",
     "shell",
     "stability_region",
     "study",
+    "three_link",
     "top_stability",
 ]
