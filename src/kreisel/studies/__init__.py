@@ -21,6 +21,7 @@ from kreisel.studies import (
     satellite,
     shell,
     stability_region,
+    steering,
     top_stability,
 )
 from kreisel.studies.base import STUDIES, Result, Study, find, study
@@ -60,6 +61,7 @@ __all__ = [
     "satellite",
     "shell",
     "stability_region",
+    "steering",
     "study",
     "top_stability",
 ]
