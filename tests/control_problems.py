@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
+
 from kreisel.control.stages import Bounds, End, Part, Sizes, Stages
+from kreisel.symbolic.smallangle import f1, f2
 
 GRAVITY = 9.81
 FREE = np.inf
@@ -12,8 +14,9 @@ FREE = np.inf
 
 def stages(
     z: ca.SX, x: ca.SX, u: ca.SX, h: ca.SX, equations: ca.SX, update: ca.SX, cost: ca.SX, end: ca.SX, *, start: np.ndarray, horizon: float,
-    steps: int, u_bounds: tuple[float, float] | np.ndarray = (-FREE, FREE), path: ca.SX | None = None, path_bounds: np.ndarray | None = None,
-    end_bounds: np.ndarray | None = None, end_cost: ca.SX | None = None, free: np.ndarray | None = None,
+    steps: int, u_bounds: tuple[float, float] | np.ndarray = (-FREE, FREE), path: ca.SX | None = None,
+    path_bounds: np.ndarray | None = None, end_bounds: np.ndarray | None = None, end_cost: ca.SX | None = None,
+    free: np.ndarray | None = None,
 ) -> Stages:  # fmt: skip
     """A problem whose end conditions and cost are written in the symbols z."""
     c = ca.SX(0, 1) if path is None else path
@@ -157,3 +160,53 @@ def three_link_guess(problem: Stages, alpha: np.ndarray, u: np.ndarray | float =
     y = np.zeros((problem.steps, problem.sizes.y))
     y[:, :18], y[:, 36:54], y[:, 69:] = q[:-1], q[1:], u
     return y, np.concatenate([q[-1], np.zeros(18)])
+
+
+def satellite(steps: int = 20, **options) -> tuple[Stages, ca.Function]:
+    """Section 6.3 with REM, k = 0: coordinates y = (phi, theta, alpha), z = (y, w), x = y_{k+1}; all nine rates vanish at the end.
+
+    w: velocities of phi, of the directors of the main body, and of the two of each rotor that are off its axis; all others are linear in
+    these. Gives also the function (y, y') -> w.
+    """
+    m, E, m_rotor = 1005.3096, np.array([89.3609, 201.0619, 357.4434]), 424.1150
+    E_axis, E_off, arm = 8.8357, 106.0288, np.array([0.9167, 1.25, 1.5833])
+    off = [((i + 1) % 3, (i + 2) % 3) for i in range(3)]
+    S, M = np.zeros((4, 4, 10)), np.zeros((4, 4))  # bodies, (centre, directors), vectors of w
+    S[0, :, :4], M[0] = np.eye(4), (m, *E)
+    for i in range(3):
+        S[1 + i, 0, [0, 1 + i]] = 1.0, arm[i]
+        S[1 + i, 1 + i, 1 + i] = 1.0
+        for n, j in enumerate(off[i]):
+            S[1 + i, 1 + j, 4 + 2 * i + n] = 1.0
+        M[1 + i] = m_rotor, *np.where(np.arange(3) == i, E_axis, E_off)
+    mass = np.kron(np.einsum("bvi,bv,bvj->ij", S, M, S), np.eye(3))
+
+    def place(y: ca.SX) -> ca.SX:
+        phi, theta, alpha = ca.vertsplit(y, 3)
+        s, K = ca.dot(theta, theta), ca.skew(theta)
+        d = ca.horzsplit(ca.SX.eye(3) + f1(s) * K + f2(s) * K @ K)
+        rotors = []
+        for i, (a, b) in enumerate(off):
+            rotors += [ca.cos(alpha[i]) * d[a] + ca.sin(alpha[i]) * d[b], ca.cos(alpha[i]) * d[b] - ca.sin(alpha[i]) * d[a]]
+        return ca.vertcat(phi, *d, *rotors)
+
+    def moments(p: ca.SX, f: ca.SX) -> tuple[list[ca.SX], list[ca.SX], list[ca.SX]]:
+        p, f = ca.vertsplit(p, 3), ca.vertsplit(f, 3)
+        each = [ca.cross(p[j], f[j]) for j in range(1, 10)]
+        return f, each, [ca.dot(p[1 + i], each[3 + 2 * i] + each[4 + 2 * i]) for i in range(3)]
+
+    z, x, u, h = ca.SX.sym("z", 39), ca.SX.sym("x", 9), ca.SX.sym("u", 3), ca.SX.sym("h")
+    old, new = place(z[:9]), place(x)
+    w1 = 2 / h * (new - old) - z[9:]
+    f, each, about = moments((old + new) / 2, mass @ (w1 - z[9:]))
+    R = ca.vertcat(f[0], sum(each), *about) + h * ca.vertcat(ca.SX.zeros(6), u)
+    v, each, about = moments(old, z[9:])
+    omega, axes = sum(each[:3]) / 2, ca.vertsplit(old, 3)[1:4]
+    rates = ca.vertcat(v[0], omega, *(about[i] / 2 - ca.dot(axes[i], omega) for i in range(3)))
+    target = np.pi / np.sqrt(14) * np.array([1.0, 2.0, 3.0])
+    end = ca.vertcat(z[3:6] - target, rates)
+    problem = stages(
+        z, x, u, h, R, ca.vertcat(x, w1), h * ca.dot(u, u) / 2, end, start=np.zeros(39), horizon=5.0, steps=steps, **options
+    )  # fmt: skip
+    y, rate = ca.SX.sym("y", 9), ca.SX.sym("rate", 9)
+    return problem, ca.Function("move", [y, rate], [ca.jtimes(place(y), y, rate)])

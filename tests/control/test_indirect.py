@@ -7,6 +7,7 @@ import pytest
 import kreisel as kr
 from kreisel.control import indirect
 from kreisel.control.batch import Batch
+from kreisel.control.structured import Structured
 
 RNG = np.random.default_rng
 
@@ -148,6 +149,32 @@ def test_guesses_lead_to_the_same_solution():
         np.testing.assert_allclose(again.costates, first.costates, atol=1e-9)
 
 
+def test_another_start_and_solver():
+    end = [np.pi / 2], [0.0]
+    moved = indirect.solve(kr.models.mathematical_pendulum(angle=0.4, momentum=0.3), kr.Greenspan(), 3.0, 20, *end)
+    found = indirect.solve(kr.models.mathematical_pendulum(), kr.Greenspan(), 3.0, 20, *end, start=([0.4], [0.3]), solver=Structured())
+    assert found.success, found.message
+    np.testing.assert_allclose(found.x, moved.x, atol=1e-9)
+
+
+def test_as_a_route_of_a_problem():
+    """kr.OptimalControl gives the same, for what the route is for, and refuses the rest."""
+    pendulum = kr.models.mathematical_pendulum()
+    end, more = kr.Target(q=np.array([np.pi / 2]), v=np.zeros(1)), {"cost": kr.effort({"u": 2.0})}
+    found = kr.OptimalControl(pendulum, 3.0, 20, end, {"q": ([0.4], [0.3])}, **more).solve(kr.Greenspan(), route="indirect")
+    expected = indirect.solve(pendulum, kr.Greenspan(), 3.0, 20, [np.pi / 2], [0.0], [2.0], start=([0.4], [0.3]))
+    assert found.success, found.message
+    assert found.cost == pytest.approx(expected.cost, rel=1e-12)
+    refined = kr.OptimalControl(pendulum, 3.0, 40, end, {"q": ([0.4], [0.3])}, guess=found, **more).solve(kr.Greenspan(), route="indirect")
+    assert refined.success, refined.message
+    assert refined.start is None  # at once from the coarser one
+    free = kr.OptimalControl(pendulum, 3.0, 20, kr.Target(q=[np.pi / 2]))
+    with pytest.raises(ValueError, match="needs q and v, the momenta, at the end"):
+        free.solve(kr.Greenspan(), route="indirect")
+    with pytest.raises(ValueError, match="for effort alone as cost, without bounds"):
+        kr.OptimalControl(pendulum, 3.0, 20, end, bounds={"u": (0, None)}).solve(kr.Greenspan(), route="indirect")
+
+
 def test_a_failure_says_so():
     system, end = kr.models.mathematical_pendulum(), ([np.pi / 2], [0.0])
     rng = RNG(0)
@@ -179,6 +206,7 @@ def test_what_makes_no_sense():
         (ValueError, "has no inputs", {"system": kr.Hamiltonian(pendulum.H, 1)}),
         (ValueError, "horizon must be positive, got -1", {"horizon": -1}),
         (ValueError, "steps must be a whole number, at least 2, got 1", {"steps": 1}),
+        (ValueError, "start: p must be 1 finite numbers", {"start": ([0.0], [1.0, 2.0])}),
         (ValueError, "end_q must be 1 finite numbers", {"q": [1.0, 2.0]}),
         (ValueError, "end_p must be 1 finite numbers", {"p": [np.nan]}),
         (ValueError, "weights must be positive", {"weights": [0.0]}),

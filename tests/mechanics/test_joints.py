@@ -54,7 +54,7 @@ def zoo_run(coordinates, h, method=kr.RATTLie()):  # noqa: B008
 
 def seen(sol, kind="interpolated"):
     """Poses at the end; joint coordinates and rates; reactions."""
-    poses = [np.r_[sol.rotation(n.name)[-1].ravel(), sol.position(n.name)[-1]] for n in sol.system.nodes]
+    poses = [np.r_[sol.rotation(n.name)[-1].ravel(), sol.position(n.name)[-1]] for n in sol.system.bodies]
     motions = [sol.joint(j, kind) for j in JOINTS]
     coordinates = [x[-1] for j in motions for x in (*j.coordinates.values(), *j.rates.values())]
     # in the middle of the run: the last multipliers have no step after them in every method
@@ -75,6 +75,25 @@ def test_every_joint_in_all_coordinates(coordinates):
     for coarse, fine in zip(*gaps, strict=True):
         assert coarse < 5e-2
         assert coarse / fine == pytest.approx(4, rel=0.15)
+
+
+@pytest.mark.slow  # minutes of compiling
+def test_every_joint_in_minimal_and_shared_coordinates():
+    """Against SE3, and directors as well: motion, joint coordinates, reactions, to second order (or to rounding)."""
+    gaps = {}
+    method = kr.GeneralizedAlpha()
+    for h in (1 / 256, 1 / 512):
+        reference = seen(zoo_run("SE3", h, method), "consistent")
+        for coordinates in ("minimal", "natural", "directors", "S3R3"):
+            found = seen(zoo_run(coordinates, h, method), "consistent")
+            gaps.setdefault(coordinates, []).append([np.abs(a - b).max() for a, b in zip(found, reference, strict=True)])
+    assert [zoo().system(c).dim for c in ("minimal", "natural", "directors", "SE3")] == [15, 54, 96, 48]
+    for coordinates in ("minimal", "directors"):
+        for coarse, fine in zip(*gaps[coordinates], strict=True):
+            assert coarse < 5e-3
+            assert coarse / fine == pytest.approx(4, rel=0.15)
+    np.testing.assert_allclose(gaps["natural"], gaps["directors"], rtol=1e-4)
+    assert np.max(gaps["S3R3"]) < 1e-8  # the same scheme in other numbers
 
 
 @pytest.mark.slow  # half a minute of compiling

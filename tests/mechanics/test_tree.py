@@ -247,6 +247,7 @@ def test_gears_drives_and_wheels():
     sol = kr.simulate(m.system("minimal"), 0.5, 2**-8, kr.GeneralizedAlpha())
     assert_allclose(sol.joint("second").angle, -2 * sol.joint("first").angle, atol=1e-13)
     assert_allclose(sol.joint("drive").reaction_moment[-1], (0.2, 0, 0), atol=1e-12)
+    assert_allclose(sol.joint("drive").angle, sol.t**2, atol=1e-13)
     lean = kr.SO3.exp([0.2, 0, 0]).reshape(3, 3)
     spin, low = lean @ [0, 12.0, 0], -0.3 * lean[:, 2]
     m = kr.Mechanism(gravity=(0, 0, -9.81))

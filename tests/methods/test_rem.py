@@ -57,6 +57,20 @@ def test_the_same_as_bem(steps):
     assert {name: list(x) for name, x in rem.controls.items()} == {name: list(x) for name, x in bem.controls.items()}
 
 
+@pytest.mark.parametrize("plane", [True, False])
+def test_without_reparametrisation(plane):
+    """Her 2n equations (3.31), with constraints in the place of joint coordinates: the same motion, to rounding."""
+    system = kr.models.three_link("directors") if plane else cluster().system("directors")
+    controls = {"u1": 3000.0, "u2": 500.0, "u3": -200.0} if plane else {"u": 2.0, "w": -1.0}
+    bem, reduced, full = (kr.simulate(system, 1, 0.05, m, controls=controls) for m in (kr.BEM(), kr.REM(), kr.REM(reparametrise=False)))
+    for rem in (reduced, full):
+        assert_allclose(rem.q, bem.q, atol=1e-12)
+        assert_allclose(rem.v, bem.v, atol=1e-11)
+        assert relative(rem.balance) < 1e-12
+    assert full.constraint_violation.max() < 1e-14
+    assert_allclose(full.lam[1:], bem.lam[1:], rtol=1e-9, atol=1e-8)
+
+
 @pytest.mark.parametrize("rotation", [RotationVector, EulerAngles("xyz")], ids=str)
 def test_absolute_rotations(rotation):
     """Other unknowns, the same motion (Siebert, (4.11), (4.12)): of a ball joint and of a free body."""
@@ -194,6 +208,8 @@ def test_points_events_and_plain_functions():
     assert rem.events[0].state.q.shape == (15,)
     n = len(rem.t) - 1
     assert_allclose(rem.q[:n], bem.q[:n], atol=1e-9)
+    full = kr.simulate(system, 0.2, 0.02, kr.REM(reparametrise=False), controls={"u": lambda t: ca.sin(t)})
+    assert_allclose(full.q, rem.q[: len(full.t)], atol=1e-9)
 
 
 def test_a_start_of_ones_own():
@@ -236,6 +252,8 @@ def test_what_is_refused():
         system.reduced(lambda y: {"load": y}, q=[0.0])
     with pytest.raises(ValueError, match=r"'top' has coordinates on S3R3; only those in vector spaces"):
         kr.models.heavy_top("S3R3").reduced(lambda y: {"top": y}, q=[0.0])
+    with pytest.raises(ValueError, match=r"'crane' has coordinates that satisfy constraints; without reparametrisation it needs"):
+        kr.simulate(kr.models.overhead_crane("minimal"), 1, 0.1, kr.REM(reparametrise=False))
     sol = kr.simulate(kr.models.three_link("directors"), 0.1, 0.05, kr.REM())
     with pytest.raises(ValueError, match="REM steps in other coordinates"):
         sol.step_matrix()

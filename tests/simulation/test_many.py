@@ -7,12 +7,20 @@ from support import ALL_METHODS
 
 import kreisel as kr
 from kreisel.mechanics.fingerprint import fingerprint
+from kreisel.simulation import many
 from kreisel.simulation.many import figures, simulate_each
 from kreisel.simulation.prepare import prepare
+from kreisel.simulation.run import steps_of, steps_of_each, substeps_of
 
 
 def tops(count, formulation="SE3"):
     return [kr.models.extended_top(formulation, stiffness=50.0 * (1 + k), damping=1.0 + k, alpha=0.1 * k) for k in range(count)]
+
+
+def each(*given):
+    """The figures of each run, or its error."""
+    columns, errors = simulate_each(*given)
+    return [errors[i] if i in errors else dict(zip(columns, row, strict=True)) for i, row in enumerate(zip(*columns.values(), strict=True))]
 
 
 @pytest.mark.parametrize("method", ALL_METHODS, ids=repr)
@@ -22,7 +30,7 @@ def test_runs_together_are_the_runs_alone(method):
     oscillators = [kr.models.oscillator(stiffness=10.0 * (1 + k), damping=0.1 * (1 + k)) for k in range(5)]
     systems, until = tops(5, fitting[0]) if fitting else oscillators, [0.3, 0.2, 0.31, 0.3, 1.0]
     steps = [0.01, 0.013, 0.02, 0.3, 0.5]
-    together = simulate_each(systems, until, steps, method)
+    together = each(systems, until, steps, method)
     alone = [figures(kr.simulate(s, t, h, method)) for s, t, h in zip(systems, until, steps, strict=True)]
     assert [repr(f) for f in together] == [repr(f) for f in alone]
 
@@ -34,7 +42,7 @@ def test_failures_stay_with_their_run():
     good, other = tops(2)
     stiff = kr.models.extended_top("SE3", stiffness=4e4, damping=5.0, alpha=np.pi / 20)
     systems, until, steps = [good, bad, other, stiff], [0.1, 0.1, 0.1, 2.0], [0.01, 0.01, 0.01, 0.02]
-    found = simulate_each(systems, until, steps, kr.RATTLie())
+    found = each(systems, until, steps, kr.RATTLie())
     assert isinstance(found[1], kr.InconsistentStart)
     assert [found[k]["status"] for k in (0, 2, 3)] == ["REACHED_END", "REACHED_END", "NOT_CONVERGED"]
     for k in (0, 2, 3):
@@ -120,7 +128,7 @@ def test_a_plain_function_belongs_to_its_system():
     m.force(kr.BlackBox("push", "box", lambda t, q, v: np.array([0, 0, 0, 1.0, 0, 0])))
     system = m.system()
     assert fingerprint(system) is None
-    assert simulate_each([system], [1.0], [0.1], kr.GeneralizedAlpha())[0]["energy_end"] == pytest.approx(0.5)
+    assert each([system], [1.0], [0.1], kr.GeneralizedAlpha())[0]["energy_end"] == pytest.approx(0.5)
 
 
 def test_more_room_for_factorisations_is_found_in_many_runs():
@@ -131,11 +139,50 @@ def test_more_room_for_factorisations_is_found_in_many_runs():
     system = m.system()
     method = kr.GeneralizedAlpha(0.8)
     prepared = prepare(system, method)
-    reference = simulate_each([system, system], [0.02, 0.02], [0.01, 0.005], method)
+    reference = each([system, system], [0.02, 0.02], [0.01, 0.005], method)
     assert [repr(f) for f in reference] == [repr(figures(kr.simulate(system, 0.02, h, method))) for h in (0.01, 0.005)]
     space = prepared.main.space
     prepared.main._enlarge(space)
     assert prepared.main.space.room == 2 * space.room
     prepared.main._enlarge(space)  # another thread has done it already
     assert prepared.main.space.room == 2 * space.room
-    assert simulate_each([system, system], [0.02, 0.02], [0.01, 0.005], method) == reference
+    assert each([system, system], [0.02, 0.02], [0.01, 0.005], method) == reference
+
+
+@pytest.mark.parametrize("method", [kr.RATTLie(), kr.Composition(order=4)], ids=str)
+def test_steps_of_many_runs_are_those_of_each(method):
+    until, step = np.array([1.0, 0.3, 2.0, 0.05]), np.array([0.1, 0.07, 5.0, 0.05])
+    starts, hs, ts = steps_of_each(until, step, method)
+    for i, (t, h) in enumerate(zip(until, step, strict=True)):
+        own_hs, own_ts = substeps_of(method, *steps_of(t, h))
+        assert np.array_equal(hs[starts[i] : starts[i + 1]], own_hs)
+        assert np.array_equal(ts[starts[i] + i : starts[i + 1] + i + 1], own_ts)
+
+
+def test_groups_are_as_large_as_there_is_room(monkeypatch):
+    """Runs that would have too many energies on record go together in smaller groups, with the same figures; bad steps are told."""
+    systems, until, steps = tops(6), [0.3, 0.2, 1.0, 0.3, 1.0, 0.5], [0.01, 0.013, -1.0, 0.3, np.nan, 0.001]
+    reference = each(systems, until, steps, kr.RATTLie())
+    groups = []
+    go = many._Runs._go
+    monkeypatch.setattr(many._Runs, "_go", lambda self, *given: (groups.append(len(given[-1])), go(self, *given))[1])
+    monkeypatch.setattr(many, "NUMBERS", 100)
+    found = each(systems, until, steps, kr.RATTLie())
+    assert len(groups) > 1
+    assert sum(groups) == 4
+    assert [repr(f) for f in found] == [repr(f) for f in reference]
+    assert [str(found[k]) for k in (2, 4)] == ["step must be positive, got -1.0", "step must be positive, got nan"]
+
+
+@pytest.mark.parametrize("method", [kr.SolveIvp(), kr.REM()], ids=str)
+def test_solvers_of_others_and_reductions_have_figures_too(method):
+    top = kr.models.gyro_top("directors")
+    assert repr(each([top], [0.05], [0.005], method)[0]) == repr(figures(kr.simulate(top, 0.05, 0.005, method)))
+
+
+def test_one_run_after_the_other_where_they_cannot_go_together():
+    systems, steps = tops(3), [0.01, -1.0, 0.02]
+    found = each(systems, [0.1] * 3, steps, kr.RATTLie(), kr.Newton(halvings=2))
+    assert isinstance(found[1], ValueError)
+    for k in (0, 2):
+        assert repr(found[k]) == repr(figures(kr.simulate(systems[k], 0.1, steps[k], newton=kr.Newton(halvings=2))))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kreisel as kr
+from kreisel.sweeps.job import Job, evaluate
 
 TOP = partial(kr.models.extended_top, "SO3")
 
@@ -73,6 +74,37 @@ def test_failures_are_data():
     assert "the measure failed: IndexError" in str(found.message.values[0])
     assert np.isnan(found.x.values[0])
     assert found.x.values[1] == 1.0
+
+
+def test_values_are_told_apart_by_their_bits():
+    """0.0 and -0.0 are equal, and so are the words of two long arrays; yet each point has its own model."""
+    made = []
+
+    def model(position, shape):
+        made.append((str(position), shape[600]))
+        return kr.models.oscillator(position=1.0 + abs(position) + shape[600])
+
+    shapes = [np.zeros(2000), np.zeros(2000)]
+    shapes[1][600] = 1.0
+    design = kr.Design.grid(position=[0.0, -0.0], shape=shapes, step=[0.01, 0.02])
+    answers = evaluate(Job(model, kr.RATTLie(), kr.Newton(), 0.1, None), design.some(range(8)))
+    assert made == [("0.0", 0.0), ("0.0", 1.0), ("-0.0", 0.0), ("-0.0", 1.0)]  # once each
+    small, large = (kr.simulate(kr.models.oscillator(position=p), 0.1, 0.01).energy[0] for p in (1.0, 2.0))
+    assert answers["energy_start"] == [small, small, large, large] * 2
+
+
+def test_what_is_no_number_is_refused_at_its_points():
+    data = kr.sweep(
+        TOP,
+        kr.Design.table(step=[0.01, True, "short", 0.02, -1.0], rho_inf=[0.5, 0.5, 0.5, 7.0, 0.5]),
+        until=0.1,
+        method=kr.GeneralizedAlpha(),
+    )
+    assert data.status.values.tolist() == ["REACHED_END", "REFUSED", "REFUSED", "REFUSED", "REFUSED"]
+    told = data.message.values.tolist()
+    assert told[1:3] == ["step must be a number, got True", "step must be a number, got 'short'"]
+    assert "rho_inf" in told[3]
+    assert told[4] == "step must be positive, got -1.0"
 
 
 @pytest.mark.parametrize(

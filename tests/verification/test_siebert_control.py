@@ -12,6 +12,7 @@ from support import fitted_order
 
 import kreisel as kr
 from kreisel.control import indirect
+from kreisel.studies import reproduce
 
 GREENSPAN, GONZALEZ, AVERAGE, MIDPOINT = kr.Greenspan(), kr.Gonzalez(), kr.Gonzalez("average"), kr.Midpoint()
 
@@ -202,3 +203,31 @@ def test_three_link_in_the_limit():
     assert b.hamiltonian[0] == pytest.approx(646808, abs=2)
     # Newton's method grows in proportion to the number of steps.
     assert b.solve_seconds / b.iterations < 4 * 16 * runs[80].solve_seconds / runs[80].iterations
+
+
+def test_studies():
+    """They give the same numbers; boundary values and parameters are options."""
+    table = reproduce("siebert/pendulum", steps=[10, 20]).numbers["table"]
+    assert table["method"] == ["Greenspan", "Greenspan", "Midpoint", "Midpoint"]
+    assert table["cost"] == pytest.approx([7.70040015, 6.71193344, 7.87884036, 6.75821511], abs=6e-9)
+    assert table["cost_direct"] == pytest.approx([7.69958690, 6.71186991, 7.87813412, 6.75814142], abs=6e-9)
+    # Twice the mass: twice the torque, four times the cost
+    heavy = reproduce("siebert/pendulum", steps=20, mass=2.0).numbers
+    assert heavy["cost"] == pytest.approx(4 * 6.71193344, rel=1e-8)
+    # Her half circle takes no effort.
+    free = {"end_position": [-1, 0, 0], "end_momentum": [0, -1, 0]}
+    assert reproduce("siebert/particle", steps=[80], reference=160, **free).numbers["cost"] < 1e-5
+    numbers = reproduce("siebert/particle", steps=[10, 20, 40], reference=80).numbers
+    assert numbers["reference"]["costate_q3"] == pytest.approx(0.3892833438, abs=6e-11)
+    assert numbers["hamiltonian"] == pytest.approx([0.572384774] * 2, abs=6e-10)
+    arm = reproduce("siebert/three-link-indirect", steps=[40]).numbers
+    assert arm["cost"] == pytest.approx(3988023.9134, abs=6e-5)
+    assert arm["direct"]["cost"] == pytest.approx(3987551.8848, abs=6e-5)
+
+
+@pytest.mark.slow
+def test_three_link_without_gravity():
+    """The same branch without gravity (E6): J = 726761.7357 in the limit."""
+    table = reproduce("siebert/three-link-indirect", steps=[80, 160], gravity=0.0).numbers["table"]
+    for a, b in (table["cost"][:2], table["cost"][2:], table["cost_direct"][:2]):
+        assert (4 * b - a) / 3 == pytest.approx(726761.7357, rel=1e-5)

@@ -288,14 +288,24 @@ def variables(d: Discrete, course: Course) -> tuple[Array, Array]:
     for node, places in zip(d.system.nodes, tr.layout.nodes, strict=True):
         first = number[places["q"]]
         configuration[first : first + node.group.n_params] = True
-    weight = np.where(configuration, 1.0, 1e-3)
-    inside = (i >= s.x) & (i < s.x + s.z) & (j >= s.z) & (j < s.z + s.x)
+    # Rows that tell the unknowns: those of new states, and of the configurations that stages lead to on groups.
+    moves = [
+        offset + at + np.arange(d.system.nodes[i].group.n_params)
+        for offset, moved in zip(tr.offsets, tr.moved, strict=False)
+        for i, at in moved.items()
+    ]
+    rows = np.concatenate([np.zeros(0, dtype=int), *moves, s.x + np.arange(s.z)])
+    weight = np.where(np.concatenate([np.ones(len(rows) - s.z, dtype=bool), configuration]), 1.0, 1e-3)
+    place = np.full(s.rows, -1)
+    place[rows] = np.arange(len(rows))
+    inside = (place[i] >= 0) & (j >= s.z) & (j < s.z + s.x)
     for _ in range(3):
-        _, rows, _ = stages.values(y, z[-1])
-        gap = (z[1:] - rows[:, s.x : s.x + s.z]) * weight
+        _, values, _ = stages.values(y, z[-1])
+        gap = -values[:, rows]
+        gap[:, len(rows) - s.z :] += z[1:]
         J = stages.derivatives(y, z[-1])[1]
         for k in range(N):
-            D = np.zeros((s.z, s.x))
-            np.add.at(D, (i[inside] - s.x, j[inside] - s.z), J[k, inside])
-            y[k, s.z : s.z + s.x] += np.linalg.lstsq(D * weight[:, None], gap[k], rcond=1e-10)[0]
+            D = np.zeros((len(rows), s.x))
+            np.add.at(D, (place[i[inside]], j[inside] - s.z), J[k, inside])
+            y[k, s.z : s.z + s.x] += np.linalg.lstsq(D * weight[:, None], gap[k] * weight, rcond=1e-10)[0]
     return y, z[-1]

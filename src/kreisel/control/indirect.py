@@ -161,6 +161,8 @@ def solve(
     weights: ArrayLike | None = None,
     hessian: str | None = None,
     guess: Extremal | Result | tuple[ArrayLike, ArrayLike] | ArrayLike | None = None,
+    start: tuple[ArrayLike, ArrayLike] | None = None,
+    solver: Any = None,
     iterations: int = 100,
 ) -> Extremal:
     """Newton's method on the discrete necessary conditions, from the solution of the direct transcription and its multipliers.
@@ -172,7 +174,7 @@ def solve(
 
     ``guess``: states (N + 1, 2 n) for the direct transcription, by default those of a cubic path; or a direct solution; or where Newton's
     method starts at once: states and costates (N, 2 n), or an earlier result with any number of steps. It finds what is near, minimum or
-    not: the direct solution tells them apart.
+    not: the direct solution tells them apart. ``start``: q and p, if not those of the system. ``solver``: for the direct transcription.
 
     >>> import kreisel as kr
     >>> pendulum = kr.Hamiltonian(lambda q, p: p[0] ** 2 / 2 - 9.81 * ca.sin(q[0]), 1, controls="u")
@@ -182,12 +184,12 @@ def solve(
     >>> bool(np.ptp(found.solution.balance) < 1e-12)
     True
     """
-    conditions = Conditions(system, method, horizon, steps, end_q, end_p, weights, hessian)
+    conditions = Conditions(system, method, horizon, steps, end_q, end_p, weights, hessian, start)
     if isinstance(guess, Extremal):
         guess = guess.at(conditions.steps)
     if isinstance(guess, tuple):
         return conditions.solve(*conditions.check(*guess), iterations)
-    direct = guess if isinstance(guess, Result) else conditions.direct(None if guess is None else np.asarray(guess, dtype=float))
+    direct = guess if isinstance(guess, Result) else conditions.direct(guess, solver)
     found = conditions.solve(*conditions.check(*start_of(direct)), iterations)
     message = found.message if found.success or direct.success else f"{found.message}; it started where the direct route got stuck"
     return replace(found, start=direct, message=message)
@@ -215,6 +217,7 @@ class Conditions:
         end_p: ArrayLike,
         weights: ArrayLike | None = None,
         hessian: str | None = None,
+        start: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None:
         if not isinstance(system, Hamiltonian):
             raise TypeError(
@@ -233,7 +236,8 @@ class Conditions:
             raise ValueError(f"steps must be a whole number, at least 2, got {steps}")
         n = system.dim
         self.system, self.method, self.n, self.steps, self.h = system, method, n, int(steps), float(horizon) / int(steps)
-        self.start = np.concatenate([system.nodes[0].q, system.nodes[0].v])
+        first = (system.nodes[0].q, system.nodes[0].v) if start is None else start
+        self.start = np.concatenate([_vector(name, a, n) for name, a in zip(("start: q", "start: p"), first, strict=True)])
         self.end = np.concatenate([_vector("end_q", end_q, n), _vector("end_p", end_p, n)])
         self.weights = np.ones(len(system.controls)) if weights is None else _vector("weights", weights, len(system.controls))
         if np.any(self.weights <= 0):
@@ -411,7 +415,7 @@ class Conditions:
         x[0], x[-1] = self.start, self.end
         return x, l
 
-    def direct(self, states: Array | None) -> Result:
+    def direct(self, states: ArrayLike | None, solver: Any) -> Result:
         """The solution of the direct transcription, from these states."""
         from kreisel.control.problem import OptimalControl
 
@@ -423,7 +427,9 @@ class Conditions:
         course = Course(nodes={"q": (x[:, :n], x[:, n:])}, controls=dict(zip(self.system.controls, u.T, strict=True)))
         weights = dict(zip(self.system.controls, self.weights.tolist(), strict=True))
         end = Target(q=self.end[:n], v=self.end[n:])
-        return OptimalControl(self.system, self.h * self.steps, self.steps, end, cost=effort(weights), guess=course).solve(self.method)
+        start = {"q": (self.start[:n], self.start[n:])}
+        problem = OptimalControl(self.system, self.h * self.steps, self.steps, end, start, effort(weights), guess=course)
+        return problem.solve(self.method, solver=solver)
 
     def path(self) -> Array:
         """q as a cubic function of time with the given ends and rates there, and p that fits."""

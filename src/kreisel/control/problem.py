@@ -21,6 +21,7 @@ from kreisel.control.result import Result
 from kreisel.mechanics.hamiltonian import Hamiltonian
 from kreisel.mechanics.system import System
 from kreisel.methods import Method
+from kreisel.methods.midpoint import HamiltonianMethod
 from kreisel.simulation.solution import Solution, State
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class OptimalControl:
     ``horizon``: its length T in s, or bounds (shortest, longest) between which it is free. ``steps``: the number of steps, in each of which
     controls are constant. ``start``: another one than the system's, as ``initial`` of :func:`kreisel.simulate`. ``end``: see
     :class:`Target`. ``cost``: default the control effort. ``bounds``: (lower, upper) of controls and joint coordinates by name, None for
-    none. ``path``: conditions at all times. ``guess``: "constant" (the start), "linear" (straight on in joint coordinates, free bodies along
-    geodesics), a solution, an earlier result, or ``{name: values or function of s in [0, 1]}`` of joint coordinates, controls and free
-    bodies (positions, rotation matrices).
+    none. ``path``: conditions at all times. ``guess``: "constant" (the start), "linear" (straight on in joint coordinates, free bodies
+    along geodesics), a solution, an earlier result, or ``{name: values or function of s in [0, 1]}`` of joint coordinates, controls and
+    free bodies (positions, rotation matrices).
 
     >>> import kreisel as kr
     >>> m = kr.Mechanism(gravity=(0, -9.81), plane=True)
@@ -101,8 +102,8 @@ class OptimalControl:
         ``method``: any that fits the coordinates; default RATTLie. ``route``: "direct", the best of all discrete motions; or "indirect",
         the discrete necessary conditions that conserve the Hamiltonian of the problem (:mod:`kreisel.control.indirect`; for
         :class:`kreisel.Hamiltonian` systems, the whole state at the end and effort as cost). ``solver``: ``kr.Ipopt()`` (default) or
-        ``kr.Structured()``, the fast one. ``refine``: solve so many times more, each time with twice the steps, from the solution before. ``progress``: print a line
-        per iteration. An interrupt from the keyboard ends the search and keeps what was found.
+        ``kr.Structured()``, the fast one. ``refine``: solve so many times more, each time with twice the steps, from the solution before.
+        ``progress``: print a line per iteration. An interrupt from the keyboard ends the search and keeps what was found.
         """
         from kreisel.methods import RATTLie
 
@@ -134,7 +135,8 @@ class OptimalControl:
         weights = [self.cost.weights.get(name, 1.0) for name in system.controls]
         start = None if self.start is None else self._state()
         guess = self.guess if isinstance(self.guess, Result | indirect.Extremal) else None
-        return indirect.solve(system, method, self.horizon, self.steps, end.q, end.v, weights, guess=guess, start=start, solver=solver)  # type: ignore[arg-type]
+        assert isinstance(method, HamiltonianMethod)
+        return indirect.solve(system, method, self.horizon, self.steps, end.q, end.v, weights, guess=guess, start=start, solver=solver)
 
     def _state(self) -> tuple[Any, Any]:
         """q and v of the start."""

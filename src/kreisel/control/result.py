@@ -157,6 +157,21 @@ class Result:
                     out.setdefault(node.name, {})[name] = pi[:, number[at] : number[at] + n]
         return out
 
+    @property
+    def motion_multipliers(self) -> dict[str, Array]:
+        r"""Multipliers of the equations of motion of each step by node, (N, dim) each; of the last stage, where a step has several.
+
+        With BEM, REM and GC these are the costates :math:`\lambda^p` of Siebert (7.15)-(7.22), with :math:`u = B\lambda^p` for effort as
+        cost and :math:`\lambda^p_{BEM} = P\lambda^p_{REM}`.
+        """
+        tr = self.discrete.transcription
+        rows = self.outcome.multipliers.r
+        out = {}
+        for node, places in zip(self.discrete.system.nodes, tr.numbering[-1].node, strict=True):
+            at = tr.offsets[-2] + places["x"]
+            out[node.name] = rows[:, at : at + node.group.dim]
+        return out
+
     def summary(self) -> dict[str, Any]:
         """The key figures, for machines."""
         H = self.hamiltonian

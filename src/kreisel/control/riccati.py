@@ -119,8 +119,8 @@ class Factors:
         self._V[-1] = m.H_end + m.e_z.T @ ((self.rho + m.W_end)[:, None] * m.e_z)
         self._F[-1] = np.where(m.equations[:, None], m.e_z, 0.0)
         answer, self.failed_at = _factor(
-            self._shape, self._place, *self._J, *self._H, m.J, m.H, m.diagonal, m.W, self._lu, self._pivots, self._X,
-            self._AB, self._C, self._V, self._F, self._L, self._K, self._G, self.D, self.reach, self._free, *self._start,
+            self._shape, self._place, self._J, self._H, m.J, m.H, m.diagonal, m.W, self._lu, self._pivots, self._X,
+            self._AB, self._C, self._V, self._F, self._L, self._K, self._G, self.D, self.reach, self._free, self._start,
         )  # fmt: skip
         if answer != DONE:
             return int(answer)
@@ -145,8 +145,8 @@ class Factors:
         p = np.zeros((N + 1, s.z))
         p[-1] = -b.end - m.e_z.T @ np.where(equations, self.rho * b.s, b.s)
         _solve(
-            self._shape, self._place, *self._J, *self._H, m.J, m.H, m.diagonal, m.W, self._lu, self._pivots, self._X,
-            self._AB, self._C, self._V, self._F, self._L, self._K, self._G, self._D_factor, self.order, self.rank, self._free, *self._start,
+            self._shape, self._place, self._J, self._H, m.J, m.H, m.diagonal, m.W, self._lu, self._pivots, self._X,
+            self._AB, self._C, self._V, self._F, self._L, self._K, self._G, self._D_factor, self.order, self.rank, self._free, self._start,
             b.y, np.where(equations, b.s, 0.0), b.r, p, out.y, out.end, out.r, out.s,
         )  # fmt: skip
         rows = m.e_z @ out.end
@@ -157,7 +157,7 @@ class Factors:
         """The product of the system without regularisation (delta = 0) with a vector."""
         s = self.stages.sizes
         y, r = np.zeros_like(d.y), np.zeros_like(d.r)
-        _multiply(*self._J, *self._H, m.J, m.H, m.diagonal, d.y, d.r, y, r)
+        _multiply(self._J, self._H, m.J, m.H, m.diagonal, d.y, d.r, y, r)
         z = slice(s.x, s.x + s.z)
         r[:-1, z] -= d.y[1:, : s.z]
         r[-1, z] -= d.end
@@ -174,7 +174,7 @@ class Factors:
         """The derivative of r . (R, U - z_{k+1}, c) + s . e by y (N, y) and by z_N (z,); zero where the start is given."""
         n = self.stages.sizes
         y = np.zeros((self.stages.steps, n.y))
-        _transposed(*self._J, J, r, y)
+        _transposed(self._J, J, r, y)
         z = slice(n.x, n.x + n.z)
         y[1:, : n.z] -= r[:-1, z]
         y[0, : n.z] = np.where(self.stages.free, y[0, : n.z], 0.0)
@@ -184,7 +184,7 @@ class Factors:
         """Sums of absolute values of the terms in that derivative (N, y), (z,), and in J y (N, rows)."""
         n = self.stages.sizes
         by_y, rows = np.zeros_like(y), np.zeros((self.stages.steps, n.rows))
-        _sizes(*self._J, J, r, y, by_y, rows)
+        _sizes(self._J, J, r, y, by_y, rows)
         z = slice(n.x, n.x + n.z)
         by_y[1:, : n.z] += np.abs(r[:-1, z])
         return by_y, np.abs(e_z).T @ np.abs(s) + np.abs(r[-1, z]), rows
@@ -326,11 +326,11 @@ def _lu_solve_transposed(A: Any, pivots: Any, b: Any) -> None:
 
 @compiled
 def _factor(
-    shape: Any, place: Any, J_row: Any, J_col: Any, H_row: Any, H_col: Any, J: Any, H: Any, diagonal: Any, W: Any,
-    lu: Any, pivots: Any, X: Any, AB: Any, C: Any, V: Any, F: Any, L: Any, K: Any, G: Any, D: Any, reach: Any, free: Any, start_L: Any,
-    start_G: Any,
+    shape: Any, place: Any, J_at: Any, H_at: Any, J: Any, H: Any, diagonal: Any, W: Any,
+    lu: Any, pivots: Any, X: Any, AB: Any, C: Any, V: Any, F: Any, L: Any, K: Any, G: Any, D: Any, reach: Any, free: Any, start: Any,
 ) -> tuple[int, int]:  # fmt: skip
     N, nz, nx, nu, nc, ne = shape
+    (J_row, J_col), (H_row, H_col), (start_L, start_G) = J_at, H_at, start
     nw = nz + nu
     T_w, T_x = np.zeros((nw, nw)), np.zeros((nx, nw))
     VAB, Q, WC = np.zeros((nz, nw)), np.zeros((nw, nw)), np.zeros((nc, nw))
@@ -462,11 +462,12 @@ def _factor(
 
 @compiled
 def _solve(
-    shape: Any, place: Any, J_row: Any, J_col: Any, H_row: Any, H_col: Any, J: Any, H: Any, diagonal: Any, W: Any,
-    lu: Any, pivots: Any, X: Any, AB: Any, C: Any, V: Any, F: Any, L: Any, K: Any, G: Any, D: Any, order: Any, rank: int, free: Any, start_L: Any,
-    start_G: Any, a: Any, b_e: Any, b: Any, p: Any, y: Any, end: Any, r: Any, s: Any,
+    shape: Any, place: Any, J_at: Any, H_at: Any, J: Any, H: Any, diagonal: Any, W: Any,
+    lu: Any, pivots: Any, X: Any, AB: Any, C: Any, V: Any, F: Any, L: Any, K: Any, G: Any, D: Any, order: Any, rank: int, free: Any,
+    start: Any, a: Any, b_e: Any, b: Any, p: Any, y: Any, end: Any, r: Any, s: Any,
 ) -> None:  # fmt: skip
     N, nz, nx, nu, nc, ne = shape
+    (J_row, J_col), (H_row, H_col), (start_L, start_G) = J_at, H_at, start
     nw = nz + nu
     x0, z0, u0 = np.zeros((N, nx)), np.zeros((N, nz)), np.zeros((N, nu))
     v, q = np.zeros(nz + nx + nu), np.zeros(nw)
@@ -526,13 +527,13 @@ def _solve(
         _forward_back(L[k], u)
     # The end, and the start where it is free.
     nf = len(free)
-    dz, ds, start = np.zeros(nz), np.zeros(ne), np.zeros(nf)
+    dz, ds, first = np.zeros(nz), np.zeros(ne), np.zeros(nf)
     for i in range(nf):
-        start[i] = -p[0, free[i]]
+        first[i] = -p[0, free[i]]
         for j in range(ne):
             f[j] += start_G[i, j] * p[0, free[i]]
     if nf > 0:
-        _forward_back(start_L, start)
+        _forward_back(start_L, first)
     chosen = np.zeros(rank)
     for i in range(rank):
         chosen[i] = f[order[i]]
@@ -540,24 +541,24 @@ def _solve(
     for i in range(rank):
         ds[order[i]] = chosen[i]
     for i in range(nf):
-        dz[free[i]] = start[i]
+        dz[free[i]] = first[i]
         for j in range(ne):
             dz[free[i]] += start_G[i, j] * ds[j]
     s[:] = ds
-    w = np.zeros(nw)
+    dw = np.zeros(nw)
     for k in range(N):
-        w[:nz] = dz
+        dw[:nz] = dz
         for i in range(nu):
             value = u0[k, i]
             for j in range(nz):
                 value += K[k, i, j] * dz[j]
             for j in range(ne):
                 value += G[k, i, j] * ds[j]
-            w[nz + i] = value
+            dw[nz + i] = value
         x = x0[k]
-        x += np.dot(X[k], w)
+        x += np.dot(X[k], dw)
         for i in range(len(place)):
-            y[k, i] = x[-1 - place[i]] if place[i] < 0 else w[place[i]]
+            y[k, i] = x[-1 - place[i]] if place[i] < 0 else dw[place[i]]
         # z_0 + A dz + B du, but from the derivatives themselves: exact also where these are not.
         for i in range(nz):
             dz[i] = -b[k, nx + i]
@@ -593,10 +594,9 @@ def _solve(
 
 
 @compiled
-def _multiply(
-    J_row: Any, J_col: Any, H_row: Any, H_col: Any, J: Any, H: Any, diagonal: Any, y: Any, r: Any, out_y: Any, out_r: Any
-) -> None:
+def _multiply(J_at: Any, H_at: Any, J: Any, H: Any, diagonal: Any, y: Any, r: Any, out_y: Any, out_r: Any) -> None:
     """H dy + J^T dr and J dy of all steps."""
+    (J_row, J_col), (H_row, H_col) = J_at, H_at
     for k in range(len(y)):
         for i in range(y.shape[1]):
             out_y[k, i] += diagonal[k, i] * y[k, i]
@@ -612,16 +612,18 @@ def _multiply(
 
 
 @compiled
-def _transposed(J_row: Any, J_col: Any, J: Any, r: Any, out: Any) -> None:
+def _transposed(J_at: Any, J: Any, r: Any, out: Any) -> None:
     """J^T r of all steps."""
+    J_row, J_col = J_at
     for k in range(len(r)):
         for m in range(len(J_row)):
             out[k, J_col[m]] += J[k, m] * r[k, J_row[m]]
 
 
 @compiled
-def _sizes(J_row: Any, J_col: Any, J: Any, r: Any, y: Any, by_y: Any, rows: Any) -> None:
+def _sizes(J_at: Any, J: Any, r: Any, y: Any, by_y: Any, rows: Any) -> None:
     """|J^T| |r| and |J| |y| of all steps."""
+    J_row, J_col = J_at
     for k in range(len(r)):
         for m in range(len(J_row)):
             i, j, value = J_row[m], J_col[m], abs(J[k, m])

@@ -5,9 +5,9 @@ r"""Problems with stages: what a direct transcription is to a solver.
    \min\ \sum_{k=0}^{N-1} L(y_k) + E(z_N) \quad\text{with}\quad R(y_k) = 0, \quad z_{k+1} = U(y_k), \quad
    c^- \le c(y_k) \le c^+, \quad u^- \le u_k \le u^+, \quad e^- \le e(z_N) \le e^+, \qquad y_k = (z_k, x_k, u_k)
 
-States z (of which the first are given, z_0 = start + gain u_0, or some of them free), unknowns x of a step with as many equations R, controls u. All steps have
-the same formulas. Values, first and second derivatives come from compiled kernels, eight steps at a time; matrices are given by the
-values of a fixed pattern, one row per step.
+States z (of which the first are given, z_0 = start + gain u_0, or some of them free), unknowns x of a step with as many equations R,
+controls u. All steps have the same formulas. Values, first and second derivatives come from compiled kernels, eight steps at a time;
+matrices are given by the values of a fixed pattern, one row per step.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class Bounds:
 
 class Stages:
     """The problem above. ``start``: z_0, of which the components ``free`` (nothing: none) are only a guess; ``gain`` (z, u): how it depends
-    on the first controls, as accelerations of the start do (nothing: not at all); ``times`` (N,); ``parameters`` (numbers for the parts). Arrays: y (N, y), end (z,), multipliers of (R, U, c) (N, rows) and of the end (e,).
+    on the first controls, as accelerations of the start do (nothing: not at all); ``times`` (N,); ``parameters`` (numbers for the parts).
+    Arrays: y (N, y), end (z,), multipliers of (R, U, c) (N, rows) and of the end (e,).
 
     The Lagrangian of multipliers r, s is factor (sum L + E) + sum r . (R, U - z_{k+1}, c) + s . e.
     """

@@ -24,7 +24,6 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kreisel.control.outcome import Callback, Ending, Iteration, Multipliers, Outcome, Row
 from kreisel.control.riccati import DONE, SINGULAR, Array, Factors, Matrix, Vector
@@ -107,6 +106,10 @@ class _Box:
         t = np.where(self.has_high, np.minimum(t, high - np.minimum(margin * np.maximum(1, abs(high)), both)), t)
         return np.where(self.equal, self.low, t)
 
+    def within(self, t: Array) -> Array:
+        """t, but where rounding put it on a bound or beyond."""
+        return np.where(self.any, np.clip(t, np.nextafter(self.low, np.inf), np.nextafter(self.high, -np.inf)), t)
+
     def distances(self, t: Array) -> tuple[Array, Array]:
         """To the bounds; 1 where there is none."""
         return np.where(self.has_low, t - self.low, 1.0), np.where(self.has_high, self.high - t, 1.0)
@@ -120,7 +123,8 @@ class _Box:
     def force(self, t: Array) -> Array:
         """The gradient of the barrier."""
         low, high = self.distances(t)
-        return self.has_high / high - self.has_low / low
+        force: Array = self.has_high / high - self.has_low / low
+        return force
 
 
 def _longest(x: Array, dx: Array, keep: float) -> float:
@@ -177,10 +181,11 @@ class _Run:
         n = self.n
         self.R, self.U, self.c = slice(0, n.x), slice(n.x, n.x + n.z), slice(n.x + n.z, None)
         self.u = slice(n.z + n.x, None)
-        self.fixed_u, path_equal, self.equations = self.box.parts(self.box.equal)
-        self.path_equations = path_equal[0] if len(path_equal) else np.zeros(0, dtype=bool)
+        fixed, path_equal, equal = self.box.parts(self.box.equal)
+        self.fixed_u, self.equations = fixed.astype(bool), equal.astype(bool)
+        self.path_equations = path_equal[0].astype(bool)
         self.given = np.zeros((stages.steps, n.y), dtype=bool)
-        self.given[0, : n.z] = ~stages.free
+        self.given[0, : n.z] = stages.free == 0
         self.given[:, self.u] = self.fixed_u
         self.rho = np.zeros(n.e)
         self.mu = self.unit = 0.0
@@ -192,6 +197,7 @@ class _Run:
 
     def point(self, y: Array, end: Array, t: Array) -> _Point:
         """With controls where t has them."""
+        t = self.box.within(t)
         y[:, self.u] = self.box.parts(t)[0]
         clock = time.perf_counter()
         cost, rows, e = self.stages.values(y, end)
@@ -223,9 +229,9 @@ class _Run:
             (np.abs(gradient_end) / max((np.abs(g_end) + sizes_end).max(initial=0.0), 1e-8 * largest)).max(initial=0.0),
         )
         # Multipliers of inequalities must be those of their slacks.
-        for own, other in ((d.r[:, self.c], b_c), (d.s, b_e)):
-            difference = np.abs(own - other)[..., ~self.path_equations if own.ndim == 2 else ~self.equations]
-            stationarity = max(stationarity, difference.max(initial=0.0) / max(np.abs(other).max(initial=0.0), 1e-8 * largest))
+        for own, other, equal in ((d.r[:, self.c], b_c, self.path_equations), (d.s, b_e, self.equations)):
+            difference = np.max(np.abs(own - other) * ~equal, initial=0.0)
+            stationarity = max(stationarity, difference / max(np.abs(other).max(initial=0.0), 1e-8 * largest))
         violation = np.max(np.abs(p.rows), axis=0, initial=0.0) / np.maximum(np.max(sizes_rows, axis=0, initial=0.0), 1.0)
         violation_end = np.abs(p.e) / np.maximum(np.abs(e_z) @ np.abs(p.end), 1.0)
         infeasibility = max(violation.max(initial=0.0), violation_end.max(initial=0.0))
@@ -236,7 +242,8 @@ class _Run:
         if not self.box.count:
             return 0.0
         low, high = self.box.distances(p.t)
-        return max(np.max(np.abs(d.low * low - mu * self.box.has_low)), np.max(np.abs(d.high * high - mu * self.box.has_high))) / self.unit
+        rest = max(np.max(np.abs(d.low * low - mu * self.box.has_low)), np.max(np.abs(d.high * high - mu * self.box.has_high)))
+        return float(rest) / self.unit
 
     def hessian(self, p: _Point, d: _Duals | None) -> tuple[Array, Array]:
         """Of the Lagrangian, or of the cost alone."""
@@ -300,12 +307,13 @@ class _Run:
         size = np.sum(e_z**2, axis=1)
         reach = np.diag(self.factors.D) / np.maximum(size, 1e-300)
         reach = np.where(reach > 1e-8 * reach.max(initial=0.0), reach, reach.max(initial=0.0))
-        return _END_WEIGHT / np.maximum(reach * size, 1e-300)
+        weights: Array = _END_WEIGHT / np.maximum(reach * size, 1e-300)
+        return weights
 
     def right_side(self, p: _Point, d: _Duals, k: _Slopes) -> Vector:
         m = self.factors.matrix
         b = Vector(-k.gradient, -k.gradient_end, -p.rows, -p.e)
-        b_u, b_c, b_e = self.box.parts(d.high - d.low)
+        b_u = self.box.parts(d.high - d.low)[0]
         f_u, f_c, f_e = self.box.parts(self.mu * self.box.force(p.t))
         b.y[:, self.u] += np.where(self.fixed_u, 0.0, b_u - f_u)
         b.y[self.given] = 0.0
@@ -364,8 +372,12 @@ class _Run:
             ending, message = stop.ending, stop.message
         except KeyboardInterrupt:
             ending, message = Ending.INTERRUPTED, Ending.INTERRUPTED.value
+        with np.errstate(all="ignore"):
+            return self.outcome(ending, message, time.perf_counter() - clock)
+
+    def outcome(self, ending: Ending, message: str, seconds: float) -> Outcome:
         k = self.slopes(self.p, self.d)
-        _, b_c, b_e = box.parts(self.d.high - self.d.low)
+        stationarity, infeasibility = max(k.stationarity, self.complementarity(self.p, self.d, 0.0)), k.infeasibility
         return Outcome(
             self.p.y,
             self.p.end,
@@ -374,10 +386,10 @@ class _Run:
             ending,
             message,
             self.iterations,
-            max(k.stationarity, self.complementarity(self.p, self.d, 0.0)),
-            k.infeasibility,
+            float(stationarity) if np.isfinite(stationarity) else np.inf,
+            float(infeasibility) if np.isfinite(infeasibility) else np.inf,
             self.worst(k),
-            time.perf_counter() - clock,
+            seconds,
             self.derivative_seconds,
             self.history,
         )
@@ -399,7 +411,7 @@ class _Run:
         step = f.solve(self.right_side(p, _Duals(0 * d.r, 0 * d.s, d.low, d.high), k))
         bent = f.times(f.matrix, Vector(step.y, step.end, 0 * step.r, 0 * step.s))
         cost = p.cost + np.sum(k.g * step.y) + k.g_end @ step.end + 0.5 * (np.sum(bent.y * step.y) + bent.end @ step.end)
-        self.unit = max(abs(cost), abs(p.cost), 1e-300) / box.count
+        self.unit = max(abs(float(cost)), abs(p.cost), 1e-300) / box.count
         self.mu = 0.1 * self.unit
         low, high = box.distances(p.t)
         if multipliers is not None:
@@ -469,6 +481,8 @@ class _Run:
         slope -= float(np.sum(w * np.abs(p.rows)) + np.sum(w_end * np.abs(p.e)))
         slope += float(np.sum((w_end * np.abs(k.e_z @ dp.end + p.e))[self.equations]))
         noise = 1e-13 * (abs(p.cost) + abs(old))
+        size = np.max(np.abs(p.y), axis=0) + np.max(np.abs(dp.y), axis=0)
+        size[size == 0] = 1.0
         alpha = full
         while True:
             trial = self.point(p.y + alpha * dp.y, p.end + alpha * dp.end, p.t + alpha * dt)
@@ -476,14 +490,15 @@ class _Run:
             finite = bool(np.isfinite(trial.cost) and np.isfinite(trial.rows).all() and np.isfinite(trial.e).all())
             if finite and self.merit(trial) <= old + 1e-4 * alpha * slope + noise:
                 break
-            if finite and alpha == full and error < 1e-2:
+            if finite:
                 k_new = self.slopes(trial, duals)
-                if max(k_new.stationarity, k_new.infeasibility) < 0.5 * max(k.stationarity, k.infeasibility):
+                left = self.factors.solve(self.right_side(trial, duals, k_new))
+                if np.sum((left.y / size) ** 2) <= (1 - alpha / 4) ** 2 * np.sum((dp.y / size) ** 2):
                     break
             if finite and alpha == full:
-                better = self.corrected(p, d, b, dp, dt, trial, full, keep)
+                better = self.corrected(p, b, trial, full, keep)
                 if better is not None and self.merit(better[0]) <= old + 1e-4 * alpha * slope + noise:
-                    trial, (dr, ds) = better[0], better[1]
+                    trial, (dr, ds) = better
                     duals.r, duals.s = d.r + alpha * dr, d.s + alpha * ds
                     break
             alpha *= 0.5
@@ -495,9 +510,7 @@ class _Run:
         self.p, self.d = trial, duals
         return alpha, self.slopes(trial, duals)
 
-    def corrected(
-        self, p: _Point, d: _Duals, b: Vector, dp: Vector, dt: Array, trial: _Point, full: float, keep: float
-    ) -> tuple[_Point, tuple[Array, Array]] | None:
+    def corrected(self, p: _Point, b: Vector, trial: _Point, full: float, keep: float) -> tuple[_Point, tuple[Array, Array]] | None:
         """The step once more, with the violation at its end added to that at its start."""
         m, box = self.factors.matrix, self.box
         extra, extra_end = trial.rows - (1 - full) * p.rows, trial.e - (1 - full) * p.e

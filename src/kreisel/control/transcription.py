@@ -4,6 +4,9 @@ A step of a method is a sequence of stages, each with unknowns x and equations R
 are put one after the other: states of the step's start and all unknowns remain, z_{k+1} = U(z_k, x_k) is what the last update gives. Only
 states that a step or a condition needs are kept; first guesses of Newton's method, for one, do not count. A horizon that is free is one
 more state, the step h, which does not change.
+
+On a group, the configuration q o exp(d) that a stage leads to is an unknown of its own, with this as its equation: else exp would stand in
+every formula behind it, and second derivatives would be many times longer.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.control.stages import Part
+from kreisel.groups import R
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
 from kreisel.methods.elements import MultiplierView, NodeView
@@ -56,9 +60,20 @@ class Transcription:
             (stage, fraction, float(np.sum(fractions[:i]))) for i, fraction in enumerate(fractions) for stage in method.stages
         ]
         self.numbering = [Unknowns(system, stage) for stage, _, _ in self.substages]
-        self.offsets = np.cumsum([0, *(u.n for u in self.numbering)])
+        #: Numbers of the configurations that stages lead to, after their other unknowns; by node.
+        self.moved: list[dict[int, int]] = []
+        sizes = []
+        for (stage, _, _), u in zip(self.substages, self.numbering, strict=True):
+            self.moved.append({})
+            n = u.n
+            for i, node in enumerate(system.nodes):
+                if not isinstance(node.group, R) and "q" in stage.update(NodeView(node, method.states, stage.unknowns), self.h):
+                    self.moved[-1][i] = n
+                    n += node.group.n_params
+            sizes.append(n)
+        self.offsets = np.cumsum([0, *sizes])
         self.controls = list(system.controls)
-        residuals = list(self._residuals())
+        residuals = [*self._residuals(), *self._moves()]
         updates = list(self._updates())
         self._keep(residuals, updates)
         self._new = updates
@@ -129,8 +144,51 @@ class Transcription:
                             for name in states:
                                 old.append(getattr(multipliers, name)[own])
                                 new.append(before[name])
-                (residual,) = ca.substitute([view.residual], old, [ca.densify(y) for y in new])
+                residual = self._written_out(view, j, symbols)
+                (residual,) = ca.substitute([residual], old, [ca.densify(y) for y in new])
                 yield residual, view.rows + self.offsets[j], symbols
+
+    def _written_out(self, view: PackView, j: int, symbols: Symbols) -> ca.SX:
+        """The equations of a pack, with configurations that the stage leads to as unknowns."""
+        e = view.elements
+        residual = view.named
+        for relation in e.relations.values():
+            (residual,) = ca.substitute([residual], [relation.symbol], [relation.expression])
+        for _, turn in e.turns:
+            (residual,) = ca.substitute([residual], [turn.symbol], [turn.expression])
+        for a, end in e.ends.items():
+            index = [self.system.number[self._name(view, instance, a)] for instance in range(len(view.instances))]
+            leads = index[0] in self.moved[j]
+            if leads:
+                n = e.nodes[a]
+                stage = self.substages[j][0]
+                leads = ca.is_equal(stage.update(n, view.h)["q"], end.expression, 100)
+            if leads:
+                symbols.unknown(end.symbol, [self.offsets[j] + self.moved[j][i] for i in index])
+            else:
+                (residual,) = ca.substitute([residual], [end.symbol], [end.expression])
+        return residual
+
+    def _moves(self) -> Iterator[tuple[ca.SX, Integers, Symbols]]:
+        """The equations of the configurations that stages lead to."""
+        for j, (stage, fraction, _) in enumerate(self.substages):
+            for i, number in self.moved[j].items():
+                symbols = Symbols({}, {})
+                before = self._node([i], j, symbols)
+                view = self._view(i, j, before, symbols)
+                q = self.system.nodes[i].group.symbol("q")
+                symbols.unknown(q, [self.offsets[j] + number])
+                yield q - stage.update(view, fraction * self.h)["q"], self.offsets[j] + number + np.arange(q.numel())[None], symbols
+
+    def _view(self, i: int, j: int, before: dict[str, ca.SX], symbols: Symbols) -> NodeView:
+        """A node within a stage, with these states."""
+        stage = self.substages[j][0]
+        view = NodeView(self.system.nodes[i], self.method.states, stage.unknowns)
+        for name, value in before.items():
+            setattr(view, name, value)
+        for name in stage.unknowns:
+            symbols.unknown(getattr(view, name), [self.offsets[j] + self.numbering[j].node[i][name]])
+        return view
 
     def _name(self, view: PackView, instance: int, a: int) -> str:
         """The name of a node of a pack."""
@@ -169,6 +227,9 @@ class Transcription:
             for name in stage.unknowns:
                 symbols.unknown(getattr(view, name), [self.offsets[j] + self.numbering[j].node[i][name] for i in index])
             now |= stage.update(view, fraction * self.h)
+            if index[0] in self.moved[j]:
+                now["q"] = node.group.symbol("q")
+                symbols.unknown(now["q"], [self.offsets[j] + self.moved[j][i] for i in index])
         return now
 
     def _multipliers(self, kind: str, index: list[int], rows: int, upto: int, symbols: Symbols) -> dict[str, ca.SX]:
@@ -303,7 +364,10 @@ class Transcription:
         """Whose a row of R (or, of the new states, U) is."""
         if kind == "R":
             j = int(np.searchsorted(self.offsets, index, side="right")) - 1
-            return str(self.numbering[j].owners[index - self.offsets[j]])
+            index -= int(self.offsets[j])
+            if index < self.numbering[j].n:
+                return str(self.numbering[j].owners[index])
+            return next(f"'{self.system.nodes[i].name}'" for i, at in reversed(self.moved[j].items()) if at <= index)
         place = self.places[index] if index < len(self.places) else -1
         for node, places in zip(self.system.nodes, self.layout.nodes, strict=True):
             if any(at <= place < at + (node.group.n_params if name == "q" else node.size(name)) for name, at in places.items()):

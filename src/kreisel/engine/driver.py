@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kreisel.engine import linear
-from kreisel.engine.native import compiled, run
+from kreisel.engine.native import call, compiled, run
 
 # Columns of the table of operations.
 ADDRESS, BLOCKS, N_IN, GATHER, N_FIRST, SCATTER_FIRST, N_SECOND, SCATTER_SECOND, TO_STATE = range(9)
@@ -34,6 +34,10 @@ EXACT, SIMPLIFIED, FROZEN = range(3)
 
 # How a run ends.
 DONE, SINGULAR, NOT_FINITE, NOT_CONVERGED, CROSSING, NO_ROOM, TOO_FAR = range(7)
+
+# Columns of the table of looks: functions of the states on record. So many states at a time.
+MAP, INPUTS, INSTANCES, SOURCES = range(4)
+LOOK_ROWS = 64
 
 # Counters.
 STEPS, ITERATIONS, FACTORISATIONS, REFRESHES = range(4)
@@ -244,8 +248,38 @@ def drive(
 
 
 @compiled
+def look(
+    looks: Any, sources: Any, records: Any, begin: int, end: int, S: Any, n_state: int, rows: int, first: int, seen: Any, x: Any
+) -> None:
+    """Evaluates the functions of a table of looks at the recorded states begin to end of a run, whose values begin at row ``first``.
+
+    The functions are maps (:meth:`kreisel.symbolic.ArrayFunction.address`) with one result per instance, which take states from the
+    records and parameters from S. In ``seen`` the values of one function after the other have ``rows`` rows each.
+    """
+    ports, strides = np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64)
+    at = 0
+    for k in range(looks.shape[0]):
+        n_in, instances, take = looks[k, INPUTS], looks[k, INSTANCES], sources[looks[k, SOURCES] :]
+        strides[0] = n_in
+        ports[0] = x.ctypes.data
+        for a in range(begin, end, LOOK_ROWS):
+            b = min(a + LOOK_ROWS, end)
+            c = 0
+            for row in range(a, b):
+                state = records[row]
+                for j in range(n_in * instances):
+                    x[c] = state[take[j]] if take[j] < n_state else S[take[j]]
+                    c += 1
+            ports[1] = seen.ctypes.data + 8 * (at + (first + a) * instances)
+            call(looks[k, MAP], ((b - a) * instances, ports.ctypes.data, strides.ctypes.data))
+        at += rows * instances
+
+
+@compiled
 def drive_each(
     first: int,
+    begin: int,
+    end: int,
     starts: Any,
     hs: Any,
     ts: Any,
@@ -264,29 +298,45 @@ def drive_each(
     options: Any,
     have: Any,
     buffers: Any,
+    every: int,
     records: Any,
+    looks: Any,
+    sources: Any,
+    rows: Any,
+    seen: Any,
+    x: Any,
     watch: Any,
     stats: Any,
     failures: Any,
     codes: Any,
 ) -> int:
-    """Runs ``first`` to the last, one after the other: run i begins at S[i] and takes the steps starts[i] to starts[i + 1] of hs; its
-    times and records are at starts[i] + i and following. -> the number of runs, or of the one that a factorisation has no room for, which
-    is to go on from ``failures`` on.
+    """Runs ``first`` to the last, one after the other. Run i has the steps starts[i] to starts[i + 1] of hs, and times at starts[i] + i and
+    following; it takes those from ``begin`` on that are before ``end``, from S[i], unless it has failed before. -> the number of runs, or
+    of the one that a factorisation has no room for, which is to go on from ``failures`` on.
+
+    With ``every`` > 0, ``looks`` are evaluated before the first step taken and after every k-th, with values from rows[i] on; see
+    :func:`look`. ``records`` is room for the states of one run.
     """
-    every = 1 if records.shape[0] else 0
-    no_places = np.zeros(0, dtype=np.int64)  # no controls: their values are parameters
+    no_places, no_inputs = np.zeros(0, dtype=np.int64), np.zeros((0, 0))  # no controls: their values are parameters
     for i in range(first, codes.size):
         a, b = starts[i], starts[i + 1]
+        last = min(end, b - a)
         # A run that is taken up again goes on from where it was.
-        begin = failures[i, 0] if codes[i] == NO_ROOM else 0
+        again = codes[i] == NO_ROOM
+        if (codes[i] != DONE and not again) or last <= begin:
+            continue
         have[:] = 0
-        rows = records[a + i : b + i + 1] if every else records
+        if every and not again:
+            for c in range(n_state):
+                records[begin // every, c] = S[i, c]
         codes[i] = drive(
-            begin, b - a, hs[a:b], ts[a + i : b + i + 1], S[i], n_state, ops, gather, scatter, stages, metas, tables, values, work,
-            pivots, tolerances, options, have, buffers, every, rows, watch, stats[i], failures[i],
-            no_places, rows,
+            failures[i, 0] if again else begin, last, hs[a:b], ts[a + i : b + i + 1], S[i], n_state, ops, gather, scatter, stages, metas,
+            tables, values, work, pivots, tolerances, options, have, buffers, every, records, watch, stats[i], failures[i],
+            no_places, no_inputs,
         )  # fmt: skip
         if codes[i] == NO_ROOM:
             return i
+        if every:
+            done = last if codes[i] == DONE else failures[i, 0]
+            look(looks, sources, records, begin // every, done // every + 1, S[i], n_state, rows[codes.size], rows[i], seen, x)
     return int(codes.size)

@@ -107,7 +107,21 @@ def _set_up(n: int, tables: Integers, front: int, A: Reals, work: Reals, piv: In
     F, lists = piv[fact + START], piv[fact + LISTS]
     fs, m = p + delayed, p + delayed + b
     length, long, short = (m + 7) // 8 * 8, (p + b + 7) // 8 * 8, (p + 7) // 8 * 8
-    native.clear(work.ctypes.data + 8 * F, m * length // 8)
+    scratch = work.ctypes.data
+    native.clear(scratch + 8 * F, m * length // 8)
+    if delayed == 0:
+        # The usual case, with whole vectors.
+        buffer, entries = (n + 7) // 8 * 72, A.ctypes.data + 8 * values
+        native.clear(scratch + 8 * (buffer + m // 8 * 8), (m + 7) // 8 - m // 8)
+        for i in range(m):
+            row = tables[places + i]
+            piv[lists + i] = row
+            piv[lists + m + i] = row
+            work[buffer + i] = work[row]
+        native.scale(scratch + 8 * F, 8 * length, entries, 8 * long, scratch + 8 * buffer, length // 8, p)
+        native.scale(scratch + 8 * (F + p * length), 8 * length, entries + 8 * p * long, 8 * short, scratch + 8 * buffer, short // 8, b)
+        _assemble(n, tables, front, work, piv, F, length)
+        return
     for i in range(p + b):
         row = tables[places + i]
         to = i if i < p else i + delayed
@@ -118,9 +132,6 @@ def _set_up(n: int, tables: Integers, front: int, A: Reals, work: Reals, piv: In
         if i < p:
             for j in range(b):
                 work[F + (fs + j) * length + i] = A[values + p * long + j * short + i] * work[row]
-    if delayed == 0:
-        _assemble(n, tables, front, work, piv, F, length)
-        return
     taken, first = p, tables[front + CHILD]
     for c in range(first, first + 2 * tables[front + CHILDREN], 2):
         child, places = FACTS * tables[c], tables[c + 1]

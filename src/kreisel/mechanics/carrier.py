@@ -79,6 +79,11 @@ class Redundant(Carrier):
         ends = np.cumsum([0, *(node.group.dim for node in self.bodies)]).tolist()
         return {node.name: (places[node.name][0], v_b) for node, v_b in zip(self.bodies, ca.vertsplit(v, ends), strict=True)}
 
+    @property
+    def freedoms(self) -> int:
+        """How many rates a virtual motion has."""
+        return int(self.group.dim)
+
     def coordinates(self, q: ca.SX) -> ca.SX:
         """The coordinates of all it carries, one after the other."""
         return ca.vertcat(*(q_b for q_b, _ in self.seen(q, ca.SX.zeros(self.size("v"))).values()))

@@ -7,6 +7,7 @@ of space. A history is a function of time, written with CasADi's functions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from types import SimpleNamespace
 from typing import Any
 
@@ -272,6 +273,6 @@ class Force(Element):
 def vector(a: ArrayLike, what: str) -> Any:
     """Three finite numbers."""
     x = np.array(a, dtype=float)
-    if x.shape != (3,) or not np.all(np.isfinite(x)):
+    if x.shape != (3,) or not all(map(isfinite, x.tolist())):
         raise ValueError(f"{what} must be three finite numbers, got {a!r}")
     return x

@@ -74,7 +74,7 @@ class Joint(Element):
         if k.shape not in ((), (len(self.freedoms),)) or not np.all(k >= 0):
             wanted = f"one number or {len(self.freedoms)}, for {', '.join(self.freedoms) or 'none'}; none of them negative"
             raise ValueError(f"{self.kind} '{self.name}': friction must be {wanted}; got {friction!r}")
-        self.friction = np.broadcast_to(k, len(self.freedoms)).copy()
+        self.friction = np.full(len(self.freedoms), k)
         if np.any(self.friction):
             self.power = self._friction
         turning = [name for name, f in self.freedoms.items() if f.turns]

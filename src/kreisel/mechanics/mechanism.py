@@ -24,7 +24,7 @@ from kreisel.mechanics.shared import share
 from kreisel.mechanics.shell import Layer, Shell
 from kreisel.mechanics.structure import Structure
 from kreisel.mechanics.system import System
-from kreisel.mechanics.tree import any_rotation, in_trees
+from kreisel.mechanics.tree import any_rotation, by_joints
 from kreisel.rotations import Parametrisation
 
 Array = NDArray[np.float64]
@@ -259,15 +259,15 @@ class Mechanism:
         free = self._free(coordinates, rotation)
         if coordinates in SHARED_COORDINATES:
             return share(self.system("directors"))
+        if coordinates in MINIMAL_COORDINATES:
+            return by_joints(self.system("SO3xR3"), self.plane, free)
         elements = list(self.elements)
         for e in sorted(elements, key=lambda e: not isinstance(e, Joint)):  # joints first: others refer to them
             e.settle(self)
         nodes: list[Node] = []
         for body in self.bodies.values():
-            if coordinates in MINIMAL_COORDINATES:
-                node: Node = RigidNode(body.name, COORDINATES["SO3xR3"])
-            elif coordinates in COORDINATES:
-                node = RigidNode(body.name, COORDINATES[coordinates])
+            if coordinates in COORDINATES:
+                node: Node = RigidNode(body.name, COORDINATES[coordinates])
             elif coordinates in PIVOT_COORDINATES:
                 pivot = self._pivot(body)
                 elements.remove(pivot)
@@ -290,9 +290,7 @@ class Mechanism:
             node.q, node.v = node.place(body.rotation, body.position, body.omega, body.velocity)
             nodes.append(node)
             elements.append(node.inertia(body.mass, body.inertia))
-        if coordinates in MINIMAL_COORDINATES:
-            nodes, elements = in_trees(nodes, elements, self.plane, free)
-        everything = {body.name: n for n in [*nodes, *self.nodes] for body in n.bodies}
+        everything = {n.name: n for n in [*nodes, *self.nodes]}
         group = COORDINATES.get(coordinates)
         group = group if isinstance(group, RigidMotions) else S3R3
         realised = {}
@@ -307,7 +305,7 @@ class Mechanism:
                     raise ValueError(f"'{e.name}' refers to '{other}', but {owner.missing(other)}")
         if self.plane and coordinates in NATURAL_COORDINATES:
             elements = [_in_plane(e, everything) for e in elements]
-        return System.of(list(dict.fromkeys(everything.values())), elements, realised)
+        return System.of(list(everything.values()), elements, realised)
 
     def _free(self, coordinates: str, rotation: Parametrisation | None) -> Freedom:
         """How free bodies and ball joints turn, in minimal coordinates."""
@@ -336,7 +334,7 @@ class Mechanism:
 def _inertia(name: str, inertia: ArrayLike) -> Array:
     J = np.array(inertia, dtype=float)
     J = np.diag(J) if J.shape == (3,) else J
-    if J.shape != (3, 3) or not np.all(np.isfinite(J)) or not np.allclose(J, J.T, rtol=1e-12, atol=1e-14 * np.abs(J).max()):
+    if J.shape != (3, 3) or not np.all(np.isfinite(J)) or np.any(np.abs(J - J.T) > 1e-14 * np.abs(J).max() + 1e-12 * np.abs(J)):
         raise ValueError(f"body '{name}': inertia must be three principal moments or a symmetric 3 x 3 matrix")
     a, b, c = np.linalg.eigvalsh(J)
     if a <= 0:

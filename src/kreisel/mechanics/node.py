@@ -12,7 +12,6 @@ from kreisel.groups import S3, SE3, SO3, Group, R, convert, convert_velocity
 from kreisel.groups.rigid import RigidMotions
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.frame import End, Frame, Relative
-from kreisel.symbolic.vectors import skew
 
 Array = NDArray[np.float64]
 
@@ -34,7 +33,8 @@ class Node:
             raise ValueError(f"'{name}': the configuration must have shape ({group.n_params},), got {self.q.shape}")
         if self.v.shape != (dim,):
             raise ValueError(f"'{name}': the velocity must have shape ({dim},), got {self.v.shape}")
-        group.inverse(self.q)  # refuses what is no element
+        if q is not None:
+            group.inverse(self.q)  # refuses what is no element
 
     def signature(self) -> Any:
         """Nodes with equal signatures have equal formulas."""
@@ -136,7 +136,8 @@ class PivotNode(Node):
         return Frame(q, v, A, ca.DM(self.pivot) + ca.mtimes(A, arm), v, ca.mtimes(A, ca.cross(v, arm)))
 
     def mass_matrix(self, mass: float, inertia: Array) -> Array:
-        X = np.array(ca.DM(skew(ca.SX(self.arm))))
+        x, y, z = self.arm
+        X = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
         self.mass = mass
         return np.asarray(inertia - mass * X @ X)
 

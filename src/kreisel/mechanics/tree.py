@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from types import SimpleNamespace
 
@@ -11,14 +11,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from kreisel.groups import S3, Group, R
+from kreisel.groups import SO3, Group, R
 from kreisel.mechanics.carrier import Carrier, Redundant
 from kreisel.mechanics.element import Element
 from kreisel.mechanics.frame import Frame
 from kreisel.mechanics.freedom import Attitude, Ball, Freedom, Shift, Slide, Turn
 from kreisel.mechanics.joints import Joint, Spherical
 from kreisel.mechanics.natural import NaturalNode
-from kreisel.mechanics.node import Ground, Node
+from kreisel.mechanics.node import Ground, Node, RigidNode
+from kreisel.mechanics.system import System
 from kreisel.rotations import Parametrisation
 
 Array = NDArray[np.float64]
@@ -113,22 +114,9 @@ class Tree(Carrier):
     plane a ball joint has an angle, a free body two displacements and an angle.
     """
 
-    def __init__(self, links: Sequence[Link], carried: Sequence[Node], q: Array, v: Array, group: Group | None = None) -> None:
+    def __init__(self, links: Sequence[Link], carried: Sequence[Node], q: Array, v: Array) -> None:
         self.links = tuple(links)
-        super().__init__(f"tree of {links[0].body}", group_of(links) if group is None else group, carried, q, v)
-
-    def released(self, joint: str) -> Tree:
-        """The tree with a joint that leaves everything, by six more coordinates at the end: shift and rotation in the axes of its second
-        frame, zero at the start. What it takes to hold these is the reaction of the joint."""
-        extra, (n, d) = (Shift(), Ball()), (self.group.n_params, self.group.dim)
-        at = ((slice(n, n + 3), slice(d, d + 3)), (slice(n + 3, n + 7), slice(d + 3, d + 6)))
-        links = [
-            replace(link, freedoms=link.freedoms + extra, at=link.at + at) if link.joint and link.joint.name == joint else link
-            for link in self.links
-        ]
-        group = self.group * R(3) * S3
-        q = np.concatenate([self.q, np.zeros(3), S3.identity()])
-        return Tree(links, self.bodies, q, np.concatenate([self.v, np.zeros(6)]), group)
+        super().__init__(f"tree of {links[0].body}", group_of(links), carried, q, v)
 
     @property
     def attitudes(self) -> list[tuple[str, Parametrisation, slice]]:
@@ -188,6 +176,30 @@ class DirectorTree(Redundant, Tree):
         return found
 
 
+class NaturalTree(DirectorTree):
+    """The same by the natural coordinates themselves, with all their constraints: only virtual motions are those of the tree."""
+
+    def __init__(self, tree: DirectorTree) -> None:
+        self.links = tree.links
+        q = np.concatenate([node.q for node in tree.bodies])
+        Carrier.__init__(self, tree.name, R(len(q)), tree.bodies, q, tree.v)
+
+    @property
+    def freedoms(self) -> int:
+        return int(group_of(self.links).dim)
+
+    @property
+    def attitudes(self) -> list[tuple[str, Parametrisation, slice]]:
+        return []
+
+    def inside(self, q: ca.SX, v: ca.SX) -> dict[str, tuple[ca.SX, ca.SX]]:
+        ends = np.cumsum([0, *(node.group.dim for node in self.bodies)]).tolist()
+        return dict(zip(self.carried, zip(ca.vertsplit(q, ends), ca.vertsplit(v, ends), strict=True), strict=True))
+
+    def mean_velocity(self, q: ca.SX, v: ca.SX, h: ca.SX) -> ca.SX:
+        return ca.vertcat(*(self.carried[name].mean_velocity(*own, h) for name, own in self.inside(q, v).items()))
+
+
 def any_rotation(rotation: Parametrisation | None) -> Freedom:
     """How free bodies and ball joints in space turn: by quaternions, or by the three numbers of a parametrisation."""
     if rotation is None:
@@ -205,6 +217,15 @@ def group_of(links: Sequence[Link]) -> Group:
     if all(isinstance(g, R) for g in groups):
         return R(sum(g.dim for g in groups))
     return reduce(lambda a, b: a * b, groups)
+
+
+def by_joints(system: System, plane: bool, free: Freedom = ANY_ROTATION) -> System:
+    """A system of bodies on SO3 * R(3) in the coordinates of joints. ``free``: the rotation of free bodies and ball joints in space."""
+    bodies = [n for n in system.nodes if isinstance(n, RigidNode) and n.group == SO3 * R(3)]
+    trees, elements = in_trees(bodies, system.elements, plane, free)
+    new = System.of([*trees, *(n for n in system.nodes if n not in bodies)], elements, system.structures)
+    new.original = system
+    return new
 
 
 def in_trees(

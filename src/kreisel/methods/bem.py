@@ -107,11 +107,12 @@ class Step:
         """The discrete derivative of the constraints, times lam."""
         found = []
         for m in self.e.members:
-            if m.element.constraint is None:
+            if m.rows.start == m.rows.stop:
                 continue
             if m.element.coupled is not None:
                 found += self._by_measures(m, t, m.element.coupled, (m.parameters, t), lam[m.rows])
                 continue
+            assert m.element.constraint is not None
             phi = self._of(m, m.element.constraint, t, self.middle)
             for k in range(phi.numel()):
                 row = self.gradient(phi[k], list(self.e._places(m)))

@@ -12,7 +12,7 @@ from kreisel.mechanics.carrier import Redundant
 from kreisel.mechanics.natural import NaturalNode, Orthonormal
 from kreisel.mechanics.parametrised import Parametrised, RedundantlyParametrised
 from kreisel.mechanics.system import System
-from kreisel.mechanics.tree import Tree, any_rotation, in_trees, tree_joints
+from kreisel.mechanics.tree import DirectorTree, NaturalTree, Tree, any_rotation, in_trees, tree_joints
 from kreisel.methods.base import Method, Stage
 from kreisel.methods.bem import Mean
 from kreisel.methods.elements import Columns, Elements, Member, MultiplierView, NodeView
@@ -21,13 +21,14 @@ from kreisel.rotations import Parametrisation
 
 
 class Reduced(Stage):
-    """Unknowns: the mean rates x of the joint coordinates, theta_{n+1} = theta_n o exp(h x)."""
+    """Unknowns: the mean rates x of the joint coordinates, theta_{n+1} = theta_n o exp(h x); or v_{n+1/2} itself, where natural coordinates
+    and their constraints have stayed."""
 
     def start(self, n: NodeView, h: ca.SX) -> dict[str, ca.SX]:
         return {"x": n.node.mean_velocity(n.q, n.v, h)}
 
     def residual(self, e: Elements) -> dict[str, Any]:
-        """P^T times the residual of BEM, without multipliers."""
+        """P^T times the residual of BEM, without multipliers; and constraints, where coordinates do not satisfy them."""
         theta = e.move("x")
         inner: list[NodeView] = []
         of: list[slice] = []
@@ -43,16 +44,22 @@ class Reduced(Stage):
         found = Elements(inner, _members(e, inner), e.h, e.t, MultiplierView(0, ("l",)), MultiplierView(0, ("m",)), e.covariant)
         rows = found.resolve(Mean().residual(found)["x"])
         e.probes += found.probes
+        closing = [ca.SX(0, 1) for _ in e.nodes]
+        for m, phi in e._constraints(e.t + e.h, theta):
+            (i,) = e._places(m)
+            closing[i] = ca.vertcat(closing[i], phi / e.h)
         out: Columns = []
-        for n, part in zip(e.nodes, of, strict=True):
-            u = ca.SX.sym("u", n.group.dim)
+        for n, part, phi in zip(e.nodes, of, closing, strict=True):
+            u = ca.SX.sym("u", n.node.freedoms if isinstance(n.node, Redundant) else n.group.dim)
             if isinstance(n.node, Redundant):
                 middle = {view.node.name: view.q + e.h / 2 * view.x for view in inner[part]}
                 virtual = list(n.node.null_space(n.q + e.h / 2 * n.x if isinstance(n.group, R) else n.q, middle, u).values())
             else:
                 virtual = [u]
             power = sum((ca.dot(r, v) for r, v in zip(rows[part], virtual, strict=True)), start=ca.SX(0))
-            out.append(ca.gradient(power, u))
+            # Elements without constraints still have something to say of the motion.
+            phi = phi if phi.numel() else ca.SX(n.group.dim - u.numel(), 1)
+            out.append(ca.vertcat(ca.gradient(power, u), phi))
         arguments = found.resolve([probe.arguments for probe in found.probes])
         new = ca.substitute([*out, *arguments], symbols, values)
         for probe, argument in zip(found.probes, new[len(out) :], strict=True):
@@ -91,6 +98,8 @@ class REM(Method):
     ``rotation``: three numbers in the place of the incremental vector, ``kr.rotations.RotationVector`` being her absolute one, d_i =
     R(theta) e_i ((4.11), (4.12) with directors that start along the axes). The motion is the same, as far as the numbers lead: next to a
     full turn, where they are singular, Newton's method fails, and the message says so. The incremental vector fails nowhere.
+    ``reparametrise=False``: without theta, as her 2n equations (3.31): unknowns are q and v, and besides P^T (...) = 0 there are the
+    constraints, but no multipliers. The motion is again the same.
 
     >>> import kreisel as kr
     >>> m = kr.Mechanism(gravity=(0, -9.81), plane=True)
@@ -102,6 +111,7 @@ class REM(Method):
     """
 
     rotation: Parametrisation | None = None
+    reparametrise: bool = True
     covariant: bool = False
 
     order_multipliers = 1
@@ -122,6 +132,9 @@ class REM(Method):
         for node in system.nodes:
             if not isinstance(node.group, R) or isinstance(node, Tree):
                 return f"'{node.name}' has coordinates on {node.group}; it needs coordinates='directors'"
+        for node in system.nodes:
+            if isinstance(node, Parametrised) and not self.reparametrise:
+                return f"'{node.name}' has coordinates that satisfy constraints; without reparametrisation it needs coordinates='directors'"
         bodies = self._bodies(system)
         described = tree_joints(bodies, system.elements) | {e.name for e in system.elements if isinstance(e, Orthonormal)}
         for e, rows, pfaffian in zip(system.elements, system.rows, system.pfaffian_rows, strict=True):
@@ -137,6 +150,8 @@ class REM(Method):
         others = [RedundantlyParametrised.of(n) if isinstance(n, Parametrised) else n for n in system.nodes if n not in bodies]
         elements = [e for e in system.elements if not isinstance(e, Orthonormal)]
         trees, elements = in_trees(bodies, elements, any(n.plane for n in bodies), any_rotation(self.rotation))
+        if not self.reparametrise:
+            trees, elements = [NaturalTree(tree) for tree in trees if isinstance(tree, DirectorTree)], system.elements
         return System.of([*trees, *others], elements)
 
     def _bodies(self, system: System) -> list[NaturalNode]:

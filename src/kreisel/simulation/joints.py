@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -14,13 +14,6 @@ from numpy.typing import NDArray
 from kreisel.mechanics.actuators import PrescribedJoint
 from kreisel.mechanics.frame import Frame
 from kreisel.mechanics.joints import Joint
-from kreisel.mechanics.system import System
-from kreisel.mechanics.tree import Tree
-from kreisel.methods.base import Method
-from kreisel.methods.starts import Accelerations
-from kreisel.simulation.assembly import Assembly
-from kreisel.simulation.multipliers import consistent
-from kreisel.simulation.packs import Layout, T
 from kreisel.symbolic.vectors import skew
 
 if TYPE_CHECKING:
@@ -49,7 +42,11 @@ class JointMotion:
 
     @property
     def _joint(self) -> Joint:
-        return self.element if isinstance(self.element, Joint) else self.element.joint
+        """The joint, as the system has it: perhaps without some of its rows."""
+        name = self.element.name if isinstance(self.element, Joint) else self.element.joint.name
+        found = next(e for e in self.solution.system.elements if e.name == name)
+        assert isinstance(found, Joint)
+        return found
 
     @property
     def coordinates(self) -> dict[str, Array]:
@@ -110,12 +107,9 @@ class JointMotion:
         rows = self.solution.system.rows
         k = self.solution.system.elements.index(e)
         original = self.solution.system.original
-        if original is not None and rows[k] < next(
-            n for n, other in zip(original.rows, original.elements, strict=True) if other.name == e.name
-        ):
-            return _shared(self, original)
-        if not rows[k]:
-            return _held(self)
+        if original is not None and rows[k] < original.rows[k]:
+            # Coordinates satisfy it, all or in part; not so those of the bodies by themselves.
+            return JointMotion.of(self.solution._apart, e.name, "consistent")._reaction
 
         def derivative(p: SimpleNamespace, t: ca.SX, a: Frame, b: Frame) -> ca.SX:
             u, w = ca.SX.sym("u", 3), ca.SX.sym("w", 3)
@@ -154,43 +148,3 @@ class JointMotion:
     @property
     def _has(self) -> str:
         return f"its coordinates are: {', '.join(self._joint.freedoms) or 'none'}"
-
-
-class _Velocities(Method):
-    """Carries q and v only."""
-
-    states: ClassVar[tuple[str, ...]] = ("v",)
-
-
-def _shared(motion: JointMotion, original: System) -> Array:
-    """Force and moment of a joint that coordinates satisfy, all or in part: as in those of the bodies by themselves."""
-    from kreisel.simulation.reduction import restored
-
-    sol = motion.solution
-    seen = restored(sol, original, _Velocities(), sol._seen[:, : sol._layout.n_state])
-    return JointMotion.of(seen, motion.element.name, "consistent")._reaction
-
-
-def _held(motion: JointMotion) -> Array:
-    """Force and moment of a joint whose coordinates are minimal ones: what it takes to hold it, if it left everything, in the motion that
-    the solution has with its accelerations."""
-    sol, e = motion.solution, motion.element
-    tree = next(n for n in sol.system.nodes if isinstance(n, Tree) and any(link.joint and link.joint.name == e.name for link in n.links))
-    place = sol.system.nodes.index(tree)
-    nodes = [n.released(e.name) if n is tree else n for n in sol.system.nodes]
-    layout = Layout(System.of(nodes, sol.system.elements, sol.system.structures), _Velocities())
-    assembly = Assembly(layout, Accelerations((), (), ()))
-    end = sum(n.group.dim for n in nodes[: place + 1])
-    axes = motion._values(e, lambda p, t, a, b: ca.vec(e.frames(p, a, b)[1].R)).reshape(-1, 3, 3)
-    out = np.empty((len(sol.t), 6))
-    a, lam, mu = consistent(sol)
-    S = layout.start()
-    for k, t in enumerate(sol.t):
-        S[0], S[T], S[layout.inputs] = 1.0, t, sol._inputs[k]
-        for node, new, old in zip(sol.system.nodes, layout.nodes, sol._layout.nodes, strict=True):
-            for name, n in (("q", node.group.n_params), ("v", node.group.dim)):
-                S[new[name] : new[name] + n] = sol._records[k, old[name] : old[name] + n]
-        x = np.concatenate([a[k, : end - 6], np.zeros(6), a[k, end - 6 :], lam[k], mu[k]])
-        # The rows of axes[k] are the axes of the joint's second frame.
-        out[k] = (assembly(S, x)[0][end - 6 : end].reshape(2, 3) @ axes[k]).ravel()
-    return out

@@ -1,7 +1,8 @@
 """Many runs at once: the same formulas and method with other numbers, starts and steps, in one call of compiled code.
 
 What is kept of a run are the figures of a sweep: how it ended, its effort, and its energies. They are the very numbers that
-:func:`simulate` gives, to the last bit.
+:func:`simulate` gives, to the last bit. They come in columns, one per figure, so that there is next to nothing left to do for the
+interpreter, which has only one thread.
 """
 
 from __future__ import annotations
@@ -16,18 +17,24 @@ from kreisel.engine import driver
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
 from kreisel.simulation.newton import Newton
-from kreisel.simulation.packs import Layout, T
+from kreisel.simulation.packs import COUNT, Layout
 from kreisel.simulation.prepare import SYMBOLS, Prepared, prepare
-from kreisel.simulation.program import Program
-from kreisel.simulation.run import check, simulate, steps_of, substeps_of
+from kreisel.simulation.program import Record
+from kreisel.simulation.run import check, simulate, steps_of, steps_of_each
 from kreisel.simulation.solution import Solution
 from kreisel.simulation.start import explain, start
 from kreisel.simulation.status import Status
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Figures = dict[str, Any]
+Columns = dict[str, list[Any]]
 
 _ENERGIES = "energy_start", "energy_end", "energy_max", "energy_rise"
+_KINDS: dict[str, type] = {"status": object, "message": object, "t_end": float, "steps": int, "newton_iterations": int}
+_KINDS |= dict.fromkeys(_ENERGIES, float)
+#: So many energies on record at once, at most: long runs go together in smaller groups.
+NUMBERS = 4_000_000
 
 
 def figures(solution: Solution) -> Figures:
@@ -50,130 +57,145 @@ def figures(solution: Solution) -> Figures:
 
 
 def simulate_each(
-    systems: Sequence[System], until: Sequence[float], step: Sequence[float], method: Method, newton: Newton | None = None
-) -> list[Figures | Exception]:
-    """The figures of many runs with one method; for a run that cannot start, the exception that says why.
+    systems: Sequence[System], until: Sequence[float] | Array, step: Sequence[float] | Array, method: Method, newton: Newton | None = None
+) -> tuple[Columns, dict[int, Exception]]:
+    """The figures of many runs with one method, in columns; and for those that cannot start, whose figures are None, the exception that
+    says why, by their numbers.
 
     Systems that differ only in numbers run together, without the interpreter and its lock.
 
     >>> import kreisel as kr
     >>> tops = [kr.models.extended_top("SO3", stiffness=k, damping=1.0) for k in (10.0, 100.0)]
-    >>> [f["status"] for f in simulate_each(tops, [1.0, 1.0], [0.01, 0.02], kr.GeneralizedAlpha())]
-    ['REACHED_END', 'REACHED_END']
+    >>> columns, errors = simulate_each(tops, [1.0, 1.0], [0.01, 0.02], kr.GeneralizedAlpha())
+    >>> columns["status"], columns["steps"], errors
+    (['REACHED_END', 'REACHED_END'], [100, 50], {})
     """
     newton = Newton() if newton is None else newton
-    out: list[Any] = [None] * len(systems)
-    groups: dict[Prepared, list[tuple[int, Layout, Array, Array]]] = {}
+    runs = _Runs(method, newton, np.array(until, dtype=float), np.array(step, dtype=float))
+    numbers: dict[int, list[int]] = {}
+    different: list[System] = []
+    for i, system in enumerate(systems):
+        if id(system) not in numbers:
+            numbers[id(system)] = []
+            different.append(system)
+        numbers[id(system)].append(i)
+    groups: dict[Prepared, list[tuple[Layout, list[int]]]] = {}
     with SYMBOLS:
-        made: dict[int, tuple[Prepared, Layout]] = {}
-        grids: dict[tuple[float, float], tuple[Array, Array]] = {}
-        for i, (system, t_end, h) in enumerate(zip(systems, until, step, strict=True)):
+        for system, own in zip(different, numbers.values(), strict=True):
+            if not together(system, method, newton):
+                runs.alone(system, own)
+                continue
             try:
-                if id(system) not in made:
-                    if not together(system, method, newton):
-                        out[i] = figures(simulate(system, t_end, h, method, newton=newton))
-                        continue
-                    check(system, method)
-                    prepared = prepare(system, method, newton.start)
-                    made[id(system)] = prepared, Layout(system, method)
-                if (t_end, h) not in grids:
-                    grids[t_end, h] = substeps_of(method, *steps_of(t_end, h))
-                prepared, layout = made[id(system)]
-                groups.setdefault(prepared, []).append((i, layout, *grids[t_end, h]))
+                check(system, method)
+                groups.setdefault(prepare(system, method, newton.start), []).append((Layout(system, method), own))
             except ValueError as error:
-                out[i] = error
+                runs.errors |= dict.fromkeys(own, error)
         for prepared in groups:
             prepared.warm()
-    for prepared, runs in groups.items():
-        for i, answer in zip((i for i, *_ in runs), _run(prepared, [r[1:] for r in runs], newton), strict=True):
-            out[i] = answer
-    return out
+    for prepared, members in groups.items():
+        which = np.repeat(np.arange(len(members)), [len(own) for _, own in members])
+        runs.together(prepared, [layout for layout, _ in members], which, np.concatenate([own for _, own in members]))
+    return runs.columns(), runs.errors
 
 
 def together(system: System, method: Method, newton: Newton) -> bool:
-    """Whether such runs can go together: compiled from beginning to end, with velocities that are there after each step."""
-    return not (system.black_boxes or newton.halvings or type(method).velocities is not Method.velocities)
+    """Whether such runs can go together: compiled from beginning to end, in the coordinates of the system, with velocities that are there
+    after each step."""
+    own_way = method.outside or method.reduces or type(method).velocities is not Method.velocities
+    return not (own_way or system.black_boxes or newton.halvings)
 
 
-def _run(prepared: Prepared, runs: list[tuple[Layout, Array, Array]], newton: Newton) -> list[Figures | Exception]:
-    layouts = [layout for layout, *_ in runs]
-    S, errors = start(prepared, layouts, [float(hs[0]) for _, hs, _ in runs])
-    answers: list[Any] = [errors.get(i) for i in range(len(runs))]
-    good = [i for i in range(len(runs)) if i not in errors]
-    if not good:
-        return answers
-    hs, ts = [runs[i][1] for i in good], [runs[i][2] for i in good]
-    records, done, codes, stats, ends_of = _steps(prepared, layouts, S[good], good, hs, ts, newton)
-    stride = len(prepared.method.substeps())
-    lengths = 1 + done // stride
-    firsts = np.cumsum([0, *(len(h) + 1 for h in hs[:-1])])
-    # The rows of the times that were reached, one run after the other.
-    ends = np.cumsum(lengths)
-    begins = ends - lengths
-    rows = np.repeat(firsts - stride * begins, lengths) + stride * np.arange(ends[-1])
-    seen = records if len(rows) == len(records) else records[rows]
-    E = prepared.monitors.total("kinetic", seen)[:, 0] + prepared.monitors.total("potential", seen)[:, 0]
+class _Runs:
+    """Runs with one method, and what is known of them."""
+
+    def __init__(self, method: Method, newton: Newton, until: Array, step: Array) -> None:
+        self.method, self.newton, self.until, self.step = method, newton, until, step
+        count = len(until)
+        self.found: dict[str, NDArray[Any]] = {name: np.zeros(count, dtype=kind) for name, kind in _KINDS.items()}
+        self.errors: dict[int, Exception] = {}
+
+    def columns(self) -> Columns:
+        columns = {name: values.tolist() for name, values in self.found.items()}
+        for i in self.errors:
+            for column in columns.values():
+                column[i] = None
+        return columns
+
+    def alone(self, system: System, numbers: list[int]) -> None:
+        """One run after the other."""
+        for i in numbers:
+            try:
+                solution = simulate(system, float(self.until[i]), float(self.step[i]), self.method, newton=self.newton)
+            except ValueError as error:
+                self.errors[i] = error
+                continue
+            for name, value in figures(solution).items():
+                self.found[name][i] = value
+
+    def together(self, prepared: Prepared, layouts: list[Layout], which: Integers, numbers: Integers) -> None:
+        """Runs of systems with equal formulas; ``which``: the layout of each. As many at a time as there is room for."""
+        until, step = self.until[numbers], self.step[numbers]
+        good = np.isfinite(until) & (until > 0) & np.isfinite(step) & (step > 0)
+        for i in numbers[~good].tolist():
+            try:
+                steps_of(float(self.until[i]), float(self.step[i]))
+            except ValueError as error:
+                self.errors[i] = error
+        which, numbers = which[good], numbers[good]
+        room = np.cumsum((until[good] / step[good] + 2) * sum(prepared.energies.instances))
+        for some in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(room // NUMBERS)) + 1):
+            used, own = np.unique(which[some], return_inverse=True)
+            if len(some):
+                self._go(prepared, [layouts[k] for k in used], own, numbers[some])
+
+    def _go(self, prepared: Prepared, layouts: list[Layout], which: Integers, numbers: Integers) -> None:
+        starts, hs, ts = steps_of_each(self.until[numbers], self.step[numbers], self.method)
+        S, errors = start(prepared, layouts, hs[starts[:-1]].tolist(), which=which)
+        if errors:
+            self.errors |= {int(numbers[k]): error for k, error in errors.items()}
+            good = np.array([k for k in range(len(numbers)) if k not in errors], dtype=np.int64)
+            if len(good):
+                self._go(prepared, layouts, which[good], numbers[good])
+            return
+        S[:, COUNT] = 0
+        stride, lengths = prepared.energies.every, np.diff(starts)
+        record = Record(prepared.energies, np.concatenate([[0], np.cumsum(lengths // stride + 1)]))
+        codes, failures, stats, ends = self._steps(prepared, [layouts[k] for k in which], S, starts, hs, ts, record)
+        done = np.where(codes == driver.DONE, lengths, failures[:, 0])
+        times = starts[:-1] + np.arange(len(S))
+        status, message = [Status.REACHED_END.name] * len(S), [Status.REACHED_END.value] * len(S)
+        for k, (end, culprit) in ends.items():
+            t, h = ts[times[k] + done[k]], hs[starts[k] + done[k]]
+            status[k], message[k] = end.name, f"{end.value}{culprit}, in the step from t = {t:.9g} with h = {h:.6g}"
+        energies = _ends_and_extremes(prepared.energy(record), record.rows[:-1], done // stride + 1)
+        t_end = ts[times + stride * (done // stride)]
+        columns = status, message, t_end, stats[:, driver.STEPS], stats[:, driver.ITERATIONS], *energies
+        for name, column in zip(_KINDS, columns, strict=True):
+            self.found[name][numbers] = column
+
+    def _steps(
+        self, prepared: Prepared, layouts: list[Layout], S: Array, starts: Integers, hs: Array, ts: Array, record: Record
+    ) -> tuple[Integers, Integers, Integers, dict[int, tuple[Status, str]]]:
+        """All steps. -> codes and failures of the driver, counts, and why runs ended early."""
+        newton, end = self.newton, len(hs)
+        stats, codes, failures = (np.zeros(shape, dtype=np.int64) for shape in ((len(S), 8), len(S), (len(S), 3)))
+        reasons: dict[int, tuple[Status, str]] = {}
+        first = [(prepared.opening, (0, 1))] if prepared.opening else []
+        for program, span in [*first, (prepared.main, (len(first), end))]:
+            tolerances = program.tolerances(newton.atol, newton.rtol)
+            program.run_each(S, starts, hs, ts, tolerances, newton.options(), stats, record, span, (codes, failures))
+            for k in np.flatnonzero(codes != driver.DONE).tolist():
+                if k not in reasons:
+                    reasons[k] = explain(program, layouts[k], failures[k], int(codes[k]), S[k])
+        return codes, failures, stats, reasons
+
+
+def _ends_and_extremes(E: Array, begins: Integers, lengths: Integers) -> tuple[Array, Array, Array, Array]:
+    """First and last energy, the largest, and the largest change from one to the next, of runs that stand one after the other."""
+    ends = begins + lengths
     rise = np.append(np.diff(E), -np.inf)
     rise[ends - 1] = -np.inf
-    columns = zip(
-        good,
-        codes.tolist(),
-        done.tolist(),
-        seen[ends - 1, T].tolist(),
-        stats[:, [driver.STEPS, driver.ITERATIONS]].tolist(),
-        E[begins].tolist(),
-        E[ends - 1].tolist(),
-        np.maximum.reduceat(E, begins).tolist(),
-        np.maximum.reduceat(rise, begins).tolist(),
-        strict=True,
-    )
-    for k, (i, code, reached, t_end, (steps, iterations), *energies) in enumerate(columns):
-        status, culprit = ends_of.get(k, (Status.REACHED_END, ""))
-        message = f"{status.value}{culprit}"
-        if code != driver.DONE:
-            message += f", in the step from t = {runs[i][2][reached]:.9g} with h = {runs[i][1][reached]:.6g}"
-        answers[i] = {"status": status.name, "message": message, "t_end": t_end, "steps": steps, "newton_iterations": iterations}
-        answers[i].update(zip(_ENERGIES, energies, strict=True))
-    return answers
-
-
-def _steps(
-    prepared: Prepared, layouts: list[Layout], S: Array, numbers: list[int], hs: list[Array], ts: list[Array], newton: Newton
-) -> tuple[Array, Any, Any, Any, dict[int, tuple[Status, str]]]:
-    """All steps of some runs, ``numbers`` of their layouts. -> states at all times, of all runs one after the other; steps done, codes of
-    the driver, counts, and why runs ended early."""
-    reasons: dict[int, tuple[Status, str]] = {}
-    # The parameters are recorded, too: energies depend on them.
-    n, count = prepared.layout.size, len(S)
-    S[:, 2] = 0
-    stats, codes = np.zeros((count, 8), dtype=np.int64), np.zeros(count, dtype=np.int64)
-    lengths = np.array([len(h) for h in hs])
-    firsts = np.cumsum([0, *(lengths[:-1] + 1)])
-    records = np.empty((int(lengths.sum()) + count, n))
-    records[firsts] = S[:, :n]
-    done = np.zeros(count, dtype=np.int64)
-    parts: list[tuple[Program, slice]] = [(prepared.main, slice(0, None))]
-    if prepared.opening:
-        parts = [(prepared.opening, slice(0, 1)), (prepared.main, slice(1, None))]
-    for program, part in parts:
-        going = [i for i in range(count) if codes[i] == driver.DONE and len(hs[i]) > part.start]
-        if not going:
-            break
-        steps = [hs[i][part] for i in going]
-        times = [ts[i][part.start : part.start + len(h) + 1] for i, h in zip(going, steps, strict=True)]
-        starts = np.cumsum([0, *map(len, steps)])
-        whole = len(parts) == 1
-        rows = records if whole else np.empty((starts[-1] + len(going), n))
-        states, counts = S[going], stats[going]
-        tolerances, options = program.tolerances(newton.atol, newton.rtol), newton.options()
-        ends, failures = program.run_each(states, starts, np.concatenate(steps), np.concatenate(times), tolerances, options, counts, rows)
-        made = np.where(ends == driver.DONE, np.diff(starts), failures[:, 0])
-        for k, i in enumerate(going if not whole else ()):
-            to, of = firsts[i] + part.start + 1, starts[k] + k + 1
-            records[to : to + made[k]] = rows[of : of + made[k]]
-        for k in np.flatnonzero(ends != driver.DONE).tolist():
-            i = going[k]
-            reasons[i] = explain(program, layouts[numbers[i]], failures[k], int(ends[k]), states[k])
-        S[going], stats[going], codes[going] = states, counts, ends
-        done[going] += made
-    return records, done, codes, stats, reasons
+    # Every second part is what lies between two runs.
+    parts = np.stack([begins, ends], axis=1).ravel()
+    largest, steepest = (np.maximum.reduceat(np.append(a, 0.0), parts)[::2] for a in (E, rise))
+    return E[begins], E[ends - 1], largest, steepest

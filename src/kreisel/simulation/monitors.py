@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kreisel.methods.base import Stage
 from kreisel.simulation.packs import Layout, PackView, Unknowns, packs_of
+from kreisel.simulation.program import Looks
 from kreisel.symbolic import ArrayFunction
 
 Array = NDArray[np.float64]
@@ -43,6 +44,21 @@ class Monitors:
         """The sum over all elements of a quantity: shape (times, size)."""
         parts = [self._evaluate(f, sources, size, S).sum(axis=1) for f, sources, size in self._functions(name)]
         return np.asarray(sum(parts[1:], start=parts[0]))
+
+    def looks(self, names: tuple[str, ...], every: int) -> Looks:
+        """Quantities of one number, for many runs at once: the functions behind :meth:`total`, those of one name after the other."""
+        table, sources, at = [], [np.zeros(0, dtype=np.int64)], 0
+        for f, taken, _ in (part for name in names for part in self._functions(name)):
+            assert f is not None
+            table.append([f.address, taken.shape[1], len(taken), at])
+            sources.append(taken.ravel())
+            at += taken.size
+        return Looks(every, np.array(table, dtype=np.int64), np.concatenate(sources))
+
+    def totals(self, names: tuple[str, ...], values: list[Array]) -> list[Array]:
+        """What :meth:`total` gives, (rows,), from the values of such looks."""
+        each = iter(values)
+        return [np.asarray(sum(p[1:], start=p[0])) for p in ([next(each).sum(axis=1) for _ in self._functions(name)] for name in names)]
 
     def rows(self, name: str, S: Array) -> Array:
         """Rows of constraints in the order of the elements: shape (times, rows)."""

@@ -37,8 +37,7 @@ def multipliers(solution: Any, kind: str) -> tuple[Array, Array]:
     if kind == "raw":
         return solution.lam, np.zeros((0, 0))
     if kind == "consistent":
-        a, lam, _ = consistent(solution)
-        return lam, a
+        return solution._consistent[1], solution._consistent[0]
     if kind not in ("interpolated", "separate"):
         raise ValueError(f"multipliers must be 'raw', 'interpolated', 'separate' or 'consistent', got {kind!r}")
     if solution._every > 1 or len(solution.method.substeps()) > 1:

@@ -239,6 +239,8 @@ class PackView:
         keep = [k for k, y in enumerate(expressions) if not y.is_zero()]
         R = ca.vertcat(ca.SX(0, 1), *(expressions[k] for k in keep))
         self.rows = columns_of([numbers[k] for k in keep], len(elements))
+        #: The same with symbols for moved configurations and relative motions.
+        self.named = R
         J = e.matrix(R, self.unknown_symbols)
         R, J, *arguments = e.resolve([R, J, *(probe.arguments for probe in e.probes)])
         for probe, argument in zip(e.probes, arguments, strict=True):

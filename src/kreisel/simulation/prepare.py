@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from threading import RLock
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kreisel.mechanics.fingerprint import fingerprint, look
 from kreisel.mechanics.system import System
@@ -13,7 +17,9 @@ from kreisel.methods.base import Method
 from kreisel.methods.starts import Accelerations, ProjectPosition, ProjectVelocity
 from kreisel.simulation.monitors import Monitors
 from kreisel.simulation.packs import Layout
-from kreisel.simulation.program import Program
+from kreisel.simulation.program import Looks, Program, Record
+
+Array = NDArray[np.float64]
 
 #: So many things made of formulas are kept, those used last.
 KEPT = 64
@@ -44,17 +50,30 @@ class Prepared:
             self.size = max(self.main.size, self.opening.size if self.opening else 0)
         self.monitors = Monitors(layout)
         self._others: dict[str, Program] = {}
+        self._warm = False
 
     def warm(self) -> None:
         """Compiles what threads will share, so that none of them has to."""
+        if self._warm:
+            return
         with SYMBOLS:
             S = self.layout.start()[None]
-            for name in ("kinetic", "potential"):
-                self.monitors.total(name, S)
             for name in ("constraint", "constraint_rate", "pfaffian"):
                 self.monitors.rows(name, S)
             if self.method.needs_acceleration:
                 self.program("accelerations")
+            assert self.energies
+            self._warm = True
+
+    @cached_property
+    def energies(self) -> Looks:
+        """To look at kinetic and potential energy after every step."""
+        return self.monitors.looks(_ENERGIES, every=len(self.method.substeps()))
+
+    def energy(self, record: Record) -> Array:
+        """The total energy at all times of such a record."""
+        kinetic, potential = self.monitors.totals(_ENERGIES, record.values())
+        return np.asarray(kinetic + potential)
 
     def program(self, name: str) -> Program:
         """What completes a start: "accelerations" (and multipliers), or "projection" onto the constraints."""
@@ -65,6 +84,7 @@ class Prepared:
             return self._others[name]
 
 
+_ENERGIES = "kinetic", "potential"
 _PROJECTION = ProjectPosition(), ProjectVelocity()
 _kept: OrderedDict[Hashable, Any] = OrderedDict()
 
@@ -74,7 +94,7 @@ def kept(system: System, what: Hashable, make: Callable[[], Any]) -> Any:
     with SYMBOLS:
         formulas = fingerprint(system)
         key = formulas, what
-        if formulas is None or not _hashable(key):
+        if formulas is None or not hashable(key):
             return make()
         if key not in _kept:
             _kept[key] = make()
@@ -96,7 +116,7 @@ def prepare(system: System, method: Method, guess: Any = "extrapolated", solver:
     return made
 
 
-def _hashable(key: Any) -> bool:
+def hashable(key: Any) -> bool:
     """A method of one's own may hold lists and the like."""
     try:
         hash(key)

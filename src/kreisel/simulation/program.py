@@ -380,12 +380,21 @@ class Program:
         tolerances: Array,
         options: Array,
         stats: Integers,
-        records: Array | None = None,
+        record: Record | None = None,
+        span: tuple[int, int] | None = None,
+        before: tuple[Integers, Integers] | None = None,
     ) -> tuple[Integers, Integers]:
         """Many runs in one call: run i begins at S[i] and takes the steps starts[i] to starts[i + 1] of hs, at the times ts (one more per
-        run); stats[i] counts. ``records``: a row per time, or None. -> codes of the driver, and the step and stage of failures."""
-        codes, failures = np.zeros(len(S), dtype=np.int64), np.zeros((len(S), 3), dtype=np.int64)
-        rows = np.zeros((0, 0)) if records is None else records
+        run); stats[i] counts. ``record``: what to look at on the way. ``span``: of these steps, only those from the first number on and
+        before the second. ``before``: the answer for earlier steps; runs that failed there stay as they are. -> codes of the driver, and
+        the step and stage of failures."""
+        codes, failures = before or (np.zeros(len(S), dtype=np.int64), np.zeros((len(S), 3), dtype=np.int64))
+        begin, end = span or (0, len(hs))
+        record = record or _NOTHING
+        looks = record.looks
+        n_state = self.layout.n_state
+        longest = int(np.diff(record.rows).max(initial=0)) if looks.every else 0
+        room, x = np.empty((longest, n_state)), np.empty(looks.room * driver.LOOK_ROWS)
         m = self.memory()
         done = 0
         while done < len(S):
@@ -393,9 +402,9 @@ class Program:
                 m.fit(self.space)
             done = int(
                 driver.drive_each(
-                    done, starts, hs, ts, S, self.layout.n_state, self.ops, self.gather, self.scatter, m.space.stages, self.metas,
-                    self.tables, m.values, m.work, m.pivots, tolerances, options, m.have, m.buffers, rows, 0 * self.watch, stats,
-                    failures, codes,
+                    done, begin, end, starts, hs, ts, S, n_state, self.ops, self.gather, self.scatter, m.space.stages, self.metas,
+                    self.tables, m.values, m.work, m.pivots, tolerances, options, m.have, m.buffers, looks.every, room, looks.table,
+                    looks.sources, record.rows, record.seen, x, 0 * self.watch, stats, failures, codes,
                 )
             )  # fmt: skip
             if done < len(S):
@@ -450,6 +459,41 @@ class Program:
                     places = np.concatenate(written)
                     places = places[places != self.size - 1]
                     assert len(np.unique(places)) == len(places), "two operations write to one place"
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Functions of the state, one number per instance, to be evaluated every so many steps. ``table``, ``sources``: see the driver."""
+
+    every: int
+    table: Integers
+    sources: Integers
+
+    @property
+    def instances(self) -> list[int]:
+        """Of each function."""
+        return [int(n) for n in self.table[:, driver.INSTANCES]]
+
+    @property
+    def room(self) -> int:
+        """The most numbers that a function takes, for all instances."""
+        return int(np.max(self.table[:, driver.INPUTS] * self.table[:, driver.INSTANCES], initial=0))
+
+
+class Record:
+    """What is seen on the way of many runs. ``rows``: where those of each run begin, and at last their number."""
+
+    def __init__(self, looks: Looks, rows: Integers) -> None:
+        self.looks, self.rows = looks, rows
+        self.seen = np.zeros(int(rows[-1]) * sum(looks.instances))
+
+    def values(self) -> list[Array]:
+        """Of each function: (rows, instances). Zero where no run came to."""
+        ends = np.cumsum([int(self.rows[-1]) * n for n in self.looks.instances])
+        return [part.reshape(-1, n) for part, n in zip(np.split(self.seen, ends[:-1]), self.looks.instances, strict=True)]
+
+
+_NOTHING = Record(Looks(0, np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64)), np.zeros(1, dtype=np.int64))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ is redundant.) Afterwards all rows get multipliers again: of those with the same
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,17 +31,11 @@ DEPENDENT = 1e-9
 NEIGHBOURS, DISTANCE = 3, 0.02
 
 
-class _Velocities(Method):
-    """Carries q and v only."""
-
-    states: ClassVar[tuple[str, ...]] = ("v",)
-
-
 class ConstraintMatrix:
     """G(q, t) = (B, A) of a system, and Phi(q, t)."""
 
     def __init__(self, system: System, layout: Layout | None = None) -> None:
-        self.system, self.layout = system, layout or Layout(system, _Velocities())
+        self.system, self.layout = system, layout or Layout(system, Method())
         self._assembly, self.monitors = Assembly(self.layout, ProjectVelocity()), Monitors(self.layout)
         self.rows = [(k, i, "constraint") for k, n in enumerate(system.rows) for i in range(n)]
         self.rows += [(k, i, "pfaffian") for k, n in enumerate(system.pfaffian_rows) for i in range(n)]

@@ -234,6 +234,28 @@ def substeps_of(method: Method, outer: Array, ts_outer: Array) -> tuple[Array, A
     return hs, ts
 
 
+def steps_of_each(until: Array, step: Array, method: Method) -> tuple[NDArray[np.int64], Array, Array]:
+    """The steps and times of many runs, one after the other, each with a constant step; where the steps of each run begin, and the end.
+
+    They are those of :func:`steps_of` and :func:`substeps_of`.
+    """
+    n = np.maximum(1, np.ceil(until / step * (1 - 1e-12))).astype(np.int64)
+    fractions, h = np.array(method.substeps()), until / n
+    m = len(fractions)
+    starts = np.concatenate([[0], m * np.cumsum(n)])
+    hs = np.multiply.outer(np.repeat(h, n), fractions).ravel()
+    firsts = starts[:-1] + np.arange(len(n))
+    if m == 1:
+        numbers = np.arange(starts[-1] + len(n)) - np.repeat(firsts, n + 1)
+        return starts, hs, np.repeat(h, n + 1) * numbers
+    ts = np.zeros(starts[-1] + len(n))
+    for i, a in enumerate(firsts.tolist()):
+        own = ts[a : a + m * n[i] + 1]
+        np.cumsum(hs[starts[i] : starts[i + 1]], out=own[1:])
+        own[::m] = h[i] * np.arange(n[i] + 1)
+    return starts, hs, ts
+
+
 def random_steps(until: float, largest: float, seed: int = 26031990) -> Array:
     """A random sequence of steps in [largest/4, largest] that add up to ``until``; the last two are equal.
 

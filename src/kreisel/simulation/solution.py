@@ -129,9 +129,23 @@ class Solution:
         """Accelerations, the derivatives of v, (n, dim): the method's own, or those that belong to q and v by the equations of motion."""
         if "a" in self.method.states:
             return self._state("a")
+        return self._consistent[0]
+
+    @cached_property
+    def _consistent(self) -> tuple[Array, Array, Array]:
+        """Accelerations and multipliers that belong to q and v of each time by the equations of motion."""
         from kreisel.simulation.multipliers import consistent
 
-        return consistent(self)[0]
+        return consistent(self)
+
+    @cached_property
+    def _apart(self) -> Solution:
+        """Of a system in joint or shared coordinates: the same motion with each body in its own, so that all joints are constraints."""
+        from kreisel.simulation.reduction import restored
+
+        if self.system.original is None:
+            return self
+        return restored(self, self.system.original, Method(), self._seen[:, : self._layout.n_state])
 
     # Bodies
 

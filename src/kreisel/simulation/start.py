@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,23 +28,55 @@ CONSISTENT = 1e-8
 def start(
     prepared: Prepared,
     layouts: list[Layout],
-    steps: list[float],
+    steps: Sequence[float],
     initial: Any = None,
     acceleration: Any = None,
     project: bool = False,
     inputs: Array | None = None,
+    which: NDArray[np.int64] | None = None,
     complete: bool = True,
 ) -> tuple[Array, Errors]:
-    """The states at the start of systems with equal formulas: given, projected if asked for, and (``complete``) completed with
-    accelerations and multipliers. ``steps``: the first step of each. ``inputs``: values of the controls. -> S (systems, prepared.size),
-    and what is wrong, by the number of the system."""
+    """The states at the start of runs of systems with equal formulas: given, projected if asked for, and (``complete``) completed with
+    accelerations and multipliers. ``steps``: the first step of each run. ``inputs``: values of the controls. ``which``: the number of the
+    layout of each run; by default there is one run for each. -> S (runs, prepared.size), and what is wrong, by the number of the run."""
     method = prepared.method
+    which = np.arange(len(layouts)) if which is None else which
+    S, wrong = _states(prepared, layouts, initial, project, inputs, complete)
+    if acceleration is not None:
+        for i in range(len(layouts)):
+            _place_acceleration(layouts[i], S[i], acceleration)
+    S = S[which]
+    errors = {k: wrong[i] for k, i in enumerate(which.tolist()) if i in wrong} if wrong else {}
+
+    def accelerations(layout: Layout, state: Array) -> Array:
+        unsolved: Errors = {}
+        found = _solve(
+            prepared.program("accelerations"), [layout], state[None], np.zeros(1, dtype=np.int64), "find accelerations", unsolved
+        )
+        for error in unsolved.values():
+            raise error
+        return np.asarray(found[0])
+
+    by_layout = [partial(accelerations, layout) for layout in layouts]
+    for k, (i, h) in enumerate(zip(which.tolist(), steps, strict=True)):
+        if k not in errors and complete:
+            try:
+                row = S[k]
+                ready = method.prepare(layouts[i], row, h, by_layout[i])
+                if ready is not row:
+                    S[k] = ready
+            except InconsistentStart as error:
+                errors[k] = error
+    return S, errors
+
+
+def _states(
+    prepared: Prepared, layouts: list[Layout], initial: Any, project: bool, inputs: Array | None, complete: bool
+) -> tuple[Array, Errors]:
+    """The states of the systems, without regard to steps, and what is wrong, by the number of the system."""
     S = np.zeros((len(layouts), prepared.size))
     errors: Errors = {}
     for i, layout in enumerate(layouts):
-        if i and layout is layouts[i - 1]:
-            S[i] = S[i - 1]
-            continue
         S[i, : layout.size] = layout.start()
         place_initial(layout, S[i], initial)
         if inputs is not None:
@@ -65,23 +99,9 @@ def start(
             if "w" in places:
                 S[off, places["w"] : places["w"] + node.group.dim] = S[off, places["v"] : places["v"] + node.group.dim]
     good = np.array([i for i in range(len(layouts)) if i not in errors], dtype=np.int64)
-    if method.needs_acceleration and len(good) and complete:
+    if prepared.method.needs_acceleration and len(good) and complete:
         what = "find accelerations and multipliers of the start"
         S[good] = _solve(prepared.program("accelerations"), layouts, S[good], good, what, errors)
-    for i, layout in enumerate(layouts):
-        if i in errors or not complete:
-            continue
-        if acceleration is not None:
-            _place_acceleration(layout, S[i], acceleration)
-
-        def accelerations(state: Array, i: int = i) -> Array:
-            wrong: Errors = {}
-            found = _solve(prepared.program("accelerations"), layouts, state[None], np.array([i]), "find accelerations", wrong)
-            for error in wrong.values():
-                raise error
-            return np.asarray(found[0])
-
-        S[i] = method.prepare(layout, S[i], steps[i], accelerations)
     return S, errors
 
 

@@ -116,13 +116,18 @@ def region(
 ) -> xarray.Dataset:
     """The sweep over (damping, stiffness, step), each run to the last multiple of its step within ``t_end``. ``options``: of
     :func:`kreisel.sweep`."""
+    import xarray
+
     from kreisel.sweeps import Design, sweep
 
+    axes = {"damping": damping, "stiffness": stiffness, "step": steps}
     model = partial(extended_top, formulation, alpha=alpha, gamma=gamma, inertia=inertia)
-    d, k, h = (a.ravel() for a in np.meshgrid(damping, stiffness, steps, indexing="ij"))
+    d, k, h = (a.ravel() for a in np.meshgrid(*axes.values(), indexing="ij"))
     design = Design.table(damping=d, stiffness=k, step=h, until=h * np.floor(t_end / h + 1e-9))
     data = sweep(model, design, method=GeneralizedAlpha(rho_inf=rho_inf), newton=newton, **options)
-    return data.drop_vars("until").set_index(point=["damping", "stiffness", "step"]).unstack("point")
+    grid = tuple(map(len, axes.values()))
+    arrays = {name: (tuple(axes), a.values.reshape(grid), a.attrs) for name, a in data.data_vars.items()}
+    return xarray.Dataset(arrays, coords=axes, attrs=data.attrs)
 
 
 @study("klemps/stability-region", source="Klemps, section 5.2.3, Figures 5.12 to 5.14")

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Point = dict[str, Any]
+#: Some points, or what is known of them: a list for each name, with an entry for each point.
+Columns = dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,16 @@ class Design:
             point[name] = column[at]
         return {name: point[name] for name in self.values}
 
+    def some(self, numbers: Sequence[int]) -> Columns:
+        """Some of the points, by columns.
+
+        >>> Design.grid(damping=[0, 1, 2], step=[0.01, 0.02]).some([2, 3])
+        {'damping': [1, 1], 'step': [0.01, 0.02]}
+        """
+        at = np.unravel_index(np.array(numbers, dtype=np.int64), self.shape)
+        places = at if self.is_grid else at * len(self.values)
+        return {name: [column[i] for i in own.tolist()] for (name, column), own in zip(self.values.items(), places, strict=True)}
+
     def coordinates(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
         """Of a labelled array: dimensions and values of each parameter; what is neither number nor word is told by its words."""
         return {name: ((name,) if self.is_grid else ("point",), labels(column)) for name, column in self.values.items()}
@@ -109,7 +121,10 @@ def _columns(parameters: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
     for name, given in parameters.items():
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise ValueError(f"{name}: the values of a design are a sequence, got {given!r}")
-        columns[name] = [v.item() if isinstance(v, np.generic) else v for v in given]
+        if isinstance(given, np.ndarray) and given.ndim == 1:
+            columns[name] = given.tolist()
+        else:
+            columns[name] = [v.item() if isinstance(v, np.generic) else v for v in given]
         if not columns[name]:
             raise ValueError(f"{name}: the sequence of values is empty, so the design has no points")
     return columns

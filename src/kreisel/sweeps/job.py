@@ -8,23 +8,24 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kreisel.mechanics.fingerprint import look
 from kreisel.mechanics.system import System
 from kreisel.methods import Method
 from kreisel.names import check_names, parameters_of
 from kreisel.simulation.many import figures, simulate_each
 from kreisel.simulation.newton import Newton
-from kreisel.simulation.prepare import SYMBOLS
+from kreisel.simulation.prepare import SYMBOLS, hashable
 from kreisel.simulation.run import simulate
 from kreisel.simulation.solution import Solution
-from kreisel.sweeps.design import Point
+from kreisel.sweeps.design import Columns, Point
 
+Array = NDArray[np.float64]
 Measure = Callable[[Solution], dict[str, Any]]
 
 #: Status of a point whose simulation could not begin (a mass below zero, a start off the constraints), or whose measure failed.
 REFUSED, UNMEASURED = "REFUSED", "UNMEASURED"
-#: So many recorded numbers at once, at most, wherever many runs go together.
-NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -89,54 +90,84 @@ def _name(f: Any) -> str:
     return f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', repr(f))}"
 
 
-def evaluate(job: Job, points: list[Point]) -> list[dict[str, Any]]:
-    """The answers at some points: the figures of the runs (:func:`kreisel.simulation.many.figures`), and what ``job.measure`` adds."""
-    answers: list[dict[str, Any]] = [{} for _ in points]
-    together: dict[Method, list[tuple[int, System, float, float]]] = {}
+def evaluate(job: Job, points: Columns) -> Columns:
+    """The answers at some points: the figures of the runs (:func:`kreisel.simulation.many.figures`), and what ``job.measure`` adds. What
+    a point does not have is None."""
+    count = len(next(iter(points.values())))
+    answers: Columns = {"status": [None] * count, "message": [None] * count}
     with SYMBOLS:
-        systems: dict[Any, System] = {}
-        own = job._own
-        for i, point in enumerate(points):
-            try:
-                method = job.method_at(point)
-                key = tuple([repr(v) for k, v in point.items() if k in own])
-                if key not in systems:
-                    systems[key] = job.system_at(point)
-                run = systems[key], _number("until", point, job.until), _number("step", point, job.step)
-                if job.measure is not None:
-                    answers[i] = _measured(job, method, *run)
-                else:
-                    together.setdefault(method, []).append((i, *run))
-            except Exception as error:
-                answers[i] = _refused(error)
-    for method, runs in together.items():
-        for some in _portions(runs):
-            numbers, made, until, step = zip(*some, strict=True)
-            for i, answer in zip(numbers, simulate_each(made, until, step, method, job.newton), strict=True):
-                answers[i] = _refused(answer) if isinstance(answer, Exception) else answer
+        own = [name for name in points if name in job._own]
+        methods, method_of = _different(job.method_at, points, [name for name in points if name not in (*own, "step", "until")], count)
+        systems, system_of = _different(job.system_at, points, own, count)
+        until, not_until = _numbers("until", points, job.until, count)
+        step, not_step = _numbers("step", points, job.step, count)
+        errors = not_step | not_until | _failures(systems, system_of) | _failures(methods, method_of)
+        runs: dict[int, list[int]] = {}
+        for i, k in enumerate(method_of):
+            if i not in errors:
+                runs.setdefault(k, []).append(i)
+        for k, numbers in runs.items() if job.measure is not None else ():
+            for i in numbers:
+                try:
+                    answer = _measured(job, methods[k], systems[system_of[i]], float(until[i]), float(step[i]))
+                    _write(answers, count, [i], {name: [value] for name, value in answer.items()})
+                except Exception as reason:
+                    errors[i] = reason
+    for k, numbers in runs.items() if job.measure is None else ():
+        found, refused = simulate_each([systems[system_of[i]] for i in numbers], until[numbers], step[numbers], methods[k], job.newton)
+        _write(answers, count, numbers, found)
+        errors |= {numbers[i]: error for i, error in refused.items()}
+    for i, error in errors.items():
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        answers["status"][i], answers["message"][i] = REFUSED, f"{kind}{error}"
     return answers
 
 
-def _number(name: str, point: Point, default: float | None) -> float:
-    value = point.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} must be a number, got {value!r}")
-    return float(value)
+def _different(make: Callable[[Point], Any], points: Columns, names: list[str], count: int) -> tuple[list[Any], list[int]]:
+    """What ``make`` gives for the different combinations of the values of some parameters, or the error; and which one each point has."""
+    keys = zip(*(_keys(points[name]) for name in names), strict=True) if names else [()] * count
+    numbers: dict[Any, int] = {}
+    which = [numbers.setdefault(key, len(numbers)) for key in keys]
+    made: list[Any] = []
+    for i, k in enumerate(which):
+        if k == len(made):
+            try:
+                made.append(make({name: points[name][i] for name in names}))
+            except Exception as error:
+                made.append(error)
+    return made, which
 
 
-def _portions(runs: list[tuple[int, System, float, float]]) -> list[list[tuple[int, System, float, float]]]:
-    """So few runs at a time that their records fit into the memory of a laptop."""
-    portions: list[list[Any]] = [[]]
-    room = NUMBERS
-    for run in runs:
-        _, system, until, step = run
-        size = int(until / step + 2) * 8 * (system.n_params + system.dim) if step > 0 and np.isfinite(until / step) else 0
-        if portions[-1] and size > room:
-            portions.append([])
-            room = NUMBERS
-        portions[-1].append(run)
-        room -= size
-    return portions
+def _keys(column: list[Any]) -> list[Any]:
+    """What tells values apart. Numbers by their bits: 0.0 and -0.0 are equal and yet not the same."""
+    if set(map(type, column)) == {float}:
+        return list(np.array(column).view(np.int64).tolist())
+    return [value if isinstance(value, Method) and hashable(value) else look(value) for value in column]
+
+
+def _numbers(name: str, points: Columns, default: float | None, count: int) -> tuple[Array, dict[int, Exception]]:
+    values = points.get(name, [default] * count)
+    wrong = {kind for kind in set(map(type, values)) if kind is bool or not issubclass(kind, int | float)}
+    errors: dict[int, Exception] = {}
+    if wrong:
+        errors = {i: ValueError(f"{name} must be a number, got {v!r}") for i, v in enumerate(values) if type(v) in wrong}
+        values = [np.nan if i in errors else v for i, v in enumerate(values)]
+    return np.array(values, dtype=float), errors
+
+
+def _failures(made: list[Any], which: list[int]) -> dict[int, Exception]:
+    failed = {k: error for k, error in enumerate(made) if isinstance(error, Exception)}
+    return {i: failed[k] for i, k in enumerate(which) if k in failed} if failed else {}
+
+
+def _write(answers: Columns, count: int, numbers: list[int], found: Columns) -> None:
+    for name, values in found.items():
+        if len(numbers) == count:
+            answers[name] = values
+            continue
+        column = answers.setdefault(name, [None] * count)
+        for i, value in zip(numbers, values, strict=True):
+            column[i] = value
 
 
 def _measured(job: Job, method: Method, system: System, until: float, step: float) -> dict[str, Any]:
@@ -148,8 +179,3 @@ def _measured(job: Job, method: Method, system: System, until: float, step: floa
     except Exception as error:
         return answer | {"status": UNMEASURED, "message": f"the measure failed: {type(error).__name__}: {error}"}
     return answer | found
-
-
-def _refused(error: Exception) -> dict[str, Any]:
-    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-    return {"status": REFUSED, "message": f"{kind}{error}"}

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from kreisel.sweeps.design import Columns
 
 Answer = dict[str, Any]
 
@@ -17,10 +20,10 @@ class Journal:
     >>> import tempfile
     >>> where = tempfile.mkdtemp()
     >>> with Journal(where, {"design": 1}) as journal:
-    ...     journal.add([(0, {"energy_end": 0.1})])
+    ...     journal.add([0, 7], {"status": ["REACHED_END", "REFUSED"], "energy_end": [0.1, None]})
     >>> with Journal(where, {"design": 1}) as journal:
     ...     journal.done
-    {0: {'energy_end': 0.1}}
+    {0: {'status': 'REACHED_END', 'energy_end': 0.1}, 7: {'status': 'REFUSED'}}
     """
 
     def __init__(self, path: str | os.PathLike[str], description: dict[str, Any]) -> None:
@@ -42,9 +45,11 @@ class Journal:
         self._file.close()
         self._lock.close()
 
-    def add(self, answers: list[tuple[int, Answer]]) -> None:
-        """Appends the answers of some points; they are on disk when this returns."""
-        self._file.write("".join(json.dumps([i, answer]) + "\n" for i, answer in answers).encode())
+    def add(self, numbers: Sequence[int], answers: Columns) -> None:
+        """Appends the answers of some points, without what they do not have; they are on disk when this returns."""
+        rows = zip(*answers.values(), strict=True)
+        each = ({name: v for name, v in zip(answers, row, strict=True) if v is not None} for row in rows)
+        self._file.write("".join(json.dumps([i, answer]) + "\n" for i, answer in zip(numbers, each, strict=True)).encode())
         self._file.flush()
         os.fsync(self._file.fileno())
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from importlib.metadata import version
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kreisel.methods import Method, RATTLie
 from kreisel.simulation.newton import Newton
-from kreisel.sweeps.design import Design, Point, design_of
+from kreisel.sweeps.design import Columns, Design, design_of
 from kreisel.sweeps.job import Job, Measure, evaluate
 from kreisel.sweeps.journal import Answer, Journal
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     import xarray
 
 #: A worker gets points for about so long at a time, and at most so many.
-PORTION_SECONDS, PORTION_POINTS = 0.2, 512
+PORTION_SECONDS, PORTION_POINTS = 0.2, 4096
 SWITCH_SECONDS = 2e-4
 
 
@@ -68,25 +71,30 @@ def sweep(
         raise TypeError(f"method must be a method such as kr.RATTLie(), got {method!r}")
     job = Job(model, method, Newton() if newton is None else newton, until, step, measure)
     job.check(points.names)
-    description = job.words() | {"design": points.digest()}
-    answers: dict[int, Answer] = {}
-    with Journal(store, description) if store is not None else nullcontext() as journal, _bar(len(points), progress) as show:
-        if journal is not None:
-            answers |= journal.done
-        known = len(answers)
-        show(known)
-        left = [i for i in range(len(points)) if i not in answers]
+    words = job.words()
+    found: list[tuple[Sequence[int], Columns]] = []
+    with (
+        Journal(store, words | {"design": points.digest()}) if store is not None else nullcontext() as journal,
+        _bar(len(points), progress) as show,
+    ):
+        known = {} if journal is None else journal.done
+        if known:
+            found.append((list(known), _columns(list(known.values()))))
+        done = len(known)
+        show(done)
+        left = [i for i in range(len(points)) if i not in known]
         try:
-            for found in _answers(job, points, left, executor, workers):
+            for numbers, answers in _answers(job, points, left, executor, workers):
                 if journal is not None:
-                    journal.add(found)
-                answers.update(found)
-                show(len(answers))
+                    journal.add(numbers, answers)
+                found.append((numbers, answers))
+                done += len(numbers)
+                show(done)
         except (BrokenExecutor, _WorkerDied) as error:
-            kept = f"; the {len(answers)} finished points are kept in '{store}': the same call goes on from there" if store else ""
-            raise RuntimeError(f"a worker died with {len(points) - len(answers)} points to do{kept} ({error})") from error
-    data = _dataset(points, answers, description)
-    data.attrs["points_computed"], data.attrs["points_known"] = len(left), known
+            kept = f"; the {done} finished points are kept in '{store}': the same call goes on from there" if store else ""
+            raise RuntimeError(f"a worker died with {len(points) - done} points to do{kept} ({error})") from error
+    data = _dataset(points, found, words)
+    data.attrs["points_computed"], data.attrs["points_known"] = len(left), len(known)
     return data
 
 
@@ -94,7 +102,7 @@ class _WorkerDied(RuntimeError):
     """A worker of a cluster is gone."""
 
 
-def _answers(job: Job, design: Design, left: list[int], executor: Any, workers: int | None) -> Iterator[list[tuple[int, Answer]]]:
+def _answers(job: Job, design: Design, left: list[int], executor: Any, workers: int | None) -> Iterator[tuple[list[int], Columns]]:
     """The answers of the points that are left, some at a time, as they come."""
     if not left:
         return
@@ -118,7 +126,7 @@ def _answers(job: Job, design: Design, left: list[int], executor: Any, workers: 
                 # The last portions are smaller, so that all workers end together.
                 some = left[at : at + max(1, size // 16, min(size, (len(left) - at) // (2 * count)))]
                 at += len(some)
-                running[pool.submit(_timed, job, [design[i] for i in some])] = some
+                running[pool.submit(_timed, job, design.some(some))] = some
             ready, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ready:
                 some = running.pop(future)
@@ -132,7 +140,7 @@ def _answers(job: Job, design: Design, left: list[int], executor: Any, workers: 
                     raise
                 wanted = PORTION_SECONDS / max(seconds / len(some), 1e-9)
                 size = int(min(max(wanted, 1), 8 * size, PORTION_POINTS))
-                yield list(zip(some, found, strict=True))
+                yield some, found
     finally:
         sys.setswitchinterval(patience)
         for future in running:
@@ -141,34 +149,51 @@ def _answers(job: Job, design: Design, left: list[int], executor: Any, workers: 
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _timed(job: Job, points: list[Point]) -> tuple[list[Answer], float]:
+def _timed(job: Job, points: Columns) -> tuple[Columns, float]:
     begun = time.perf_counter()
     answers = evaluate(job, points)
     return answers, time.perf_counter() - begun
 
 
-def _dataset(design: Design, answers: dict[int, Answer], description: dict[str, Any]) -> xarray.Dataset:
+def _columns(rows: list[Answer]) -> Columns:
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+
+
+def _dataset(design: Design, found: list[tuple[Sequence[int], Columns]], words: dict[str, str]) -> xarray.Dataset:
     """All answers as labelled arrays; what a point does not have is nan, or an empty word."""
     import xarray
 
-    rows = [answers[i] for i in range(len(design))]
+    order = np.argsort(np.concatenate([np.array(numbers, dtype=np.int64) for numbers, _ in found]))
     data = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        found = [row[name] for row in rows if name in row]
-        kinds = set(map(type, found))
-        shapes = {np.shape(v) for v in found} if list in kinds else {()}
-        if len(shapes) > 1:
-            raise ValueError(f"the measure '{name}' has not the same shape at all points: {sorted(shapes)}")
-        (shape,) = shapes
-        words = str in kinds
-        empty: Any = "" if words else np.full(shape, np.nan)
-        column = np.array([row.get(name, empty) for row in rows], dtype=None if words else np.float64)
-        if len(found) == len(rows) and kinds == {int}:
-            column = column.astype(np.int64)
+    for name in dict.fromkeys(name for _, answers in found for name in answers):
+        each = (answers.get(name) or [None] * len(numbers) for numbers, answers in found)
+        values = list(chain.from_iterable(each))
+        if all(v is None for v in values):
+            continue
+        column = _column(name, values)[order]
+        shape = column.shape[1:]
         extra = tuple(f"{name}_{k}" for k in range(len(shape)))
         data[name] = ((*design.dimensions, *extra), column.reshape(*design.shape, *shape), _UNITS.get(name, {}))
-    attributes = {k: str(v) for k, v in description.items() if k != "design"} | {"kreisel_version": version("kreisel")}
-    return xarray.Dataset(data, coords=design.coordinates(), attrs=attributes)
+    return xarray.Dataset(data, coords=design.coordinates(), attrs=words | {"kreisel_version": _version()})
+
+
+@cache
+def _version() -> str:
+    return version("kreisel")
+
+
+def _column(name: str, values: list[Any]) -> NDArray[Any]:
+    """Words, whole numbers, numbers, or arrays of them, as one array."""
+    kinds = set(map(type, values))
+    if str in kinds:
+        return np.array(["" if v is None else v for v in values])
+    if list in kinds:
+        shapes = {np.shape(v) for v in values if v is not None}
+        if len(shapes) > 1:
+            raise ValueError(f"the measure '{name}' has not the same shape at all points: {sorted(shapes)}")
+        empty = np.full(shapes.pop(), np.nan)
+        values = [empty if v is None else v for v in values]
+    return np.array(values, dtype=np.int64 if kinds == {int} else np.float64)
 
 
 _UNITS = {name: {"units": "J"} for name in ("energy_start", "energy_end", "energy_max", "energy_rise")} | {"t_end": {"units": "s"}}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -98,7 +99,6 @@ class ArrayFunction:
     results: Sequence[tuple[int, ...]]
     valid: Callable[..., ca.SX] | None = None
     refuse: Callable[..., str] | None = None
-    _run: Callable[[int, list[Array], list[int], list[Array]], int] | None = field(default=None, repr=False)
 
     def __call__(self, *arrays: ArrayLike) -> Any:
         if len(arrays) != len(self.arguments):
@@ -106,35 +106,22 @@ class ArrayFunction:
         inputs, batches = [], []
         for (name, shape), given in zip(self.arguments.items(), arrays, strict=True):
             try:
-                a = np.ascontiguousarray(given, dtype=np.float64)
+                a = np.asarray(given, dtype=np.float64, order="C")
             except (TypeError, ValueError):
                 raise ValueError(f"{self.name}: {name} must be an array of numbers of shape {_shape(shape)}") from None
-            a = a.reshape(np.shape(given))  # ascontiguousarray turns scalars into vectors
             k = a.ndim - len(shape)
             if k < 0 or a.shape[k:] != shape:
                 raise ValueError(f"{self.name}: {name} must have shape {_shape(shape)}, got {a.shape}")
             inputs.append(a)
             batches.append(a.shape[:k])
-        try:
-            batch = np.broadcast_shapes(*batches)
-        except ValueError:
-            which = ", ".join(f"{n} {b}" for n, b in zip(self.arguments, batches, strict=True))
-            raise ValueError(f"{self.name}: the leading axes do not fit together: {which}") from None
-        n = prod(batch)
-        strides = []
-        for i, (a, own, shape) in enumerate(zip(inputs, batches, self.arguments.values(), strict=True)):
-            size = prod(shape)
-            if own == batch:
-                strides.append(size)
-            elif prod(own) == 1:
-                strides.append(0)
-            else:
-                inputs[i] = np.ascontiguousarray(np.broadcast_to(a, batch + shape))
-                strides.append(size)
+        sizes, result_sizes, kind = self._sizes
+        batch, strides = batches[0] if batches else (), sizes
+        if any(own != batch for own in batches):
+            batch, strides = self._broadcast(inputs, batches)
         outputs = [np.empty(batch + shape) for shape in self.results]
-        if self._run is None:
-            self._run = self._prepare()
-        bad = self._run(n, inputs, strides, outputs)
+        ports = kind(*[a.ctypes.data for a in inputs], *[y.ctypes.data for y in outputs])
+        steps = kind(*strides, *result_sizes)
+        bad = self._routine(prod(batch), ctypes.addressof(ports), ctypes.addressof(steps))
         if bad >= 0:
             assert self.refuse is not None
             instance = [
@@ -144,6 +131,29 @@ class ArrayFunction:
             where = f" at index {tuple(map(int, np.unravel_index(bad, batch)))}" if batch else ""
             raise ValueError(f"{self.name}: {self.refuse(*instance)}{where}")
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _broadcast(self, inputs: list[Array], batches: list[tuple[int, ...]]) -> tuple[tuple[int, ...], list[int]]:
+        """Common leading axes, to which the inputs are brought; and how far apart the instances are then."""
+        try:
+            batch = np.broadcast_shapes(*batches)
+        except ValueError:
+            which = ", ".join(f"{n} {b}" for n, b in zip(self.arguments, batches, strict=True))
+            raise ValueError(f"{self.name}: the leading axes do not fit together: {which}") from None
+        strides = []
+        for i, (a, own, shape) in enumerate(zip(inputs, batches, self.arguments.values(), strict=True)):
+            if own != batch and prod(own) == 1:
+                strides.append(0)
+                continue
+            if own != batch:
+                inputs[i] = np.ascontiguousarray(np.broadcast_to(a, batch + shape))
+            strides.append(prod(shape))
+        return batch, strides
+
+    @cached_property
+    def _sizes(self) -> tuple[list[int], list[int], type[ctypes.Array[ctypes.c_int64]]]:
+        """Numbers of arguments and results, and what has one number for each."""
+        sizes, result_sizes = ([prod(shape) for shape in shapes] for shapes in (self.arguments.values(), self.results))
+        return sizes, result_sizes, ctypes.c_int64 * (len(sizes) + len(result_sizes))
 
     def function(self) -> ca.Function:
         """The CasADi function behind it: column vectors, matrices row by row."""
@@ -161,19 +171,18 @@ class ArrayFunction:
             names.append(translate.VALID)
         return ca.Function("f", flat, ca.cse(out), list(self.arguments), names)
 
-    def _prepare(self) -> Callable[[int, list[Array], list[int], list[Array]], int]:
+    @cached_property
+    def address(self) -> int:
+        """Of ``int64 map(int64 n, double **ports, int64 *strides)``, for compiled callers: n instances, of which each argument and each
+        result has its numbers at its port and following, ``stride`` numbers apart. -> the first instance refused, or -1."""
         f = self.function()
         if not machine.available():
-            return lambda *args: _interpret(f, *args)
-        address = machine.address(lambda: translate.mapped(f, LANES), f"map {LANES} {_content(f)}".encode(), "map")
-        routine = _MAP(address)
+            return _interpreted_map(f)
+        return machine.address(lambda: translate.mapped(f, LANES), f"map {LANES} {_content(f)}".encode(), "map")
 
-        def run(n: int, inputs: list[Array], strides: list[int], outputs: list[Array]) -> int:
-            ports = np.array([a.ctypes.data for a in inputs + outputs], dtype=np.uintp)
-            steps = np.array(strides + [prod(shape) for shape in self.results], dtype=np.int64)
-            return int(routine(n, ports.ctypes.data, steps.ctypes.data))
-
-        return run
+    @cached_property
+    def _routine(self) -> Callable[[int, int, int], int]:
+        return _MAP(self.address)
 
 
 def _content(f: ca.Function) -> str:
@@ -191,20 +200,31 @@ def _unflatten(x: ca.SX, shape: tuple[int, ...]) -> ca.SX:
 # The fall-back: CasADi's virtual machine behind the same two interfaces.
 
 
-def _interpret(f: ca.Function, n: int, inputs: list[Array], strides: list[int], outputs: list[Array]) -> int:
-    if n == 0:
-        return -1
-    columns = [
-        a.reshape(-1, f.numel_in(i)).T if stride else np.tile(a.reshape(-1, 1), n)
-        for i, (a, stride) in enumerate(zip(inputs, strides, strict=True))
-    ]
-    answers = f.map(n).call([ca.DM(c) for c in columns])
-    for y, answer in zip(outputs, answers, strict=False):
-        y.reshape(n, -1)[:] = answer.full().T
-    if len(answers) > len(outputs):
+def _interpreted_map(f: ca.Function) -> int:
+    checked = f.name_out(f.n_out() - 1) == translate.VALID
+    sizes = [f.numel_in(i) for i in range(f.n_in())] + [f.numel_out(i) for i in range(f.n_out() - checked)]
+
+    def routine(n: int, ports: int, strides: int) -> int:
+        if n == 0:
+            return -1
+        at, steps = (list((ctypes.c_int64 * len(sizes)).from_address(place)) for place in (ports, strides))
+        numbers = [_strided(a, n, step, size) for a, step, size in zip(at, steps, sizes, strict=True)]
+        answers = f.map(n).call([ca.DM(x.T) for x in numbers[: f.n_in()]])
+        for y, answer in zip(numbers[f.n_in() :], answers, strict=False):
+            y[:] = answer.full().T
+        if not checked:
+            return -1
         bad = np.flatnonzero(answers[-1].full().ravel() == 0)
         return int(bad[0]) if bad.size else -1
-    return -1
+
+    _callbacks.append(_MAP(routine))
+    return int(ctypes.cast(_callbacks[-1], ctypes.c_void_p).value or 0)
+
+
+def _strided(address: int, n: int, stride: int, size: int) -> Array:
+    """The numbers of n instances at an address."""
+    flat = np.ctypeslib.as_array((ctypes.c_double * ((n - 1) * stride + size)).from_address(address))
+    return np.lib.stride_tricks.as_strided(flat, (n, size), (8 * stride, 8))
 
 
 def _interpreted(f: ca.Function, lanes: int) -> int:

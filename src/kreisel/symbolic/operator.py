@@ -59,12 +59,12 @@ class _Bound:
         self._compiled: dict[tuple[tuple[str, Any], ...], ArrayFunction] = {}
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        names = list(self.definition.arguments)
-        for name in names[len(args) :]:
-            if name in options:
-                args += (options.pop(name),)
-            elif name in self.definition.defaults:
-                args += (self.definition.defaults[name],)
+        if len(args) < len(self.definition.arguments):
+            for name in list(self.definition.arguments)[len(args) :]:
+                if name in options:
+                    args += (options.pop(name),)
+                elif name in self.definition.defaults:
+                    args += (self.definition.defaults[name],)
         if any(isinstance(a, ca.SX) for a in args):
             return self.definition.formula(self.owner, *(a if isinstance(a, ca.SX) else ca.SX(ca.DM(a)) for a in args), **options)
         return self.compiled(**options)(*args)
