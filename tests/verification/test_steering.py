@@ -20,10 +20,10 @@ def test_cart_pole():
 
 
 def test_bounds_of_the_cart_are_kept():
-    numbers = reproduce("control/cart-pole", steps=40, methods="GC", force=8.0, stroke=1.05).numbers
-    assert np.abs(numbers["controls"]["force"]).max() == pytest.approx(8.0, abs=1e-6)
-    assert numbers["states"]["q"][:, 0].max() == pytest.approx(1.05, abs=1e-6)
-    assert numbers["cost"] > 60
+    numbers = reproduce("control/cart-pole", steps=40, methods="GC", force=12.0, stroke=1.1).numbers
+    assert np.abs(numbers["controls"]["force"]).max() == pytest.approx(12, abs=1e-6)
+    assert numbers["states"]["q"][:, 0].max() == pytest.approx(1.1, abs=1e-6)
+    assert numbers["cost"] > 1.03 * 59.36
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
