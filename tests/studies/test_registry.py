@@ -42,6 +42,8 @@ SMALL = {
     "siebert/pendulum": {"steps": [10, 20]},
     "siebert/particle": {"steps": [10, 20], "reference": 40},
     "siebert/three-link-indirect": {"steps": [20]},
+    "control/cart-pole": {"methods": ["GC", "REM"], "steps": [20, 40]},
+    "control/reorientation": {"formulations": "S3", "steps": [5, 10, 20]},
     "benchmark/iftomm-pendulum": {"t_end": 0.5},
     "benchmark/iftomm-n-four-bar": {"t_end": 0.2, "step": 0.01},
     "benchmark/iftomm-squeezer": {"steps": 50, "t_end": 0.003},

@@ -109,3 +109,38 @@ def test_snapshots_show_beams_shells_and_bodies():
     assert len(ax.lines) == 3 * (1 + 3 + 2)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["rod, t = 0 s", "rod, t = 0.1 s", "plate, t = 0 s", "plate, t = 0.1 s", "ball"]
+
+
+@pytest.fixture(scope="module")
+def swing_up():
+    problem = kr.OptimalControl(kr.models.cart_pole(), 2.0, 20, end=kr.Target({"rail": 1.0, "hinge": np.pi}, rates="rest"))
+    return problem.solve(method=kr.GC())
+
+
+def test_optimal_control(swing_up):
+    controls, joints, energy, hamiltonian = view.plot(swing_up)
+    sol = swing_up.solution
+    for ax, values in ((controls, swing_up.controls["force"]), (hamiltonian, swing_up.hamiltonian)):
+        (steps,) = ax.patches
+        np.testing.assert_array_equal(steps.get_data().values, values)
+        np.testing.assert_array_equal(steps.get_data().edges, swing_up.t)
+    np.testing.assert_array_equal(columns(joints)[:, 0], sol.joint("hinge").angle)
+    (second,) = (ax for ax in joints.figure.axes if ax.get_ylabel() == "strokes [m]")
+    np.testing.assert_array_equal(columns(second)[:, 0], sol.joint("rail").stroke)
+    assert [text.get_text() for text in joints.get_legend().get_texts()] == ["hinge", "rail"]
+    np.testing.assert_array_equal(columns(energy)[:, 2], sol.energy)
+    assert view.plot(sol, ("controls", "joints"))[0].patches
+
+
+def test_what_only_optimal_control_has(top, swing_up):
+    with pytest.raises(ValueError, match="only of optimal control"):
+        view.plot(swing_up.solution, ["hamiltonian"])
+    with pytest.raises(ValueError, match="no controls to plot"):
+        view.plot_controls(top)
+    with pytest.raises(ValueError, match="no joint coordinates"):
+        view.plot_joints(kr.simulate(kr.models.oscillator(), until=0.1, step=1e-2))
+
+
+def test_a_scene_of_optimal_control(swing_up, tmp_path):
+    text = view.scene(swing_up.solution, tmp_path / "swing-up.html").read_text()
+    assert '"name":"pole"' in text

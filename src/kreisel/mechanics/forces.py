@@ -37,7 +37,9 @@ class Gravity(Element):
 
 
 class Load(Element):
-    """A force and a moment on a body, at a point of it, in space or body axes, times a history.
+    """A force and a moment on a body, at a point of it, in space or body axes, times a history or the value of a control.
+
+    ``control``: the name of an input, as of :class:`kreisel.Torque`: a thruster that turns with the body, in body axes.
 
     >>> Load("top", force=(0, 0, 5), at=(0, 1, 0), history=lambda t: ca.sin(3 * t))
     Load 'load on top'
@@ -54,19 +56,24 @@ class Load(Element):
         axes: str = "space",
         history: History | None = None,
         name: str = "",
+        control: str | None = None,
     ) -> None:
-        super().__init__(name or f"load on {body}", body)
+        super().__init__(name or (f"load on {body}" if control is None else f"load {control} on {body}"), body)
+        if control is not None and history is not None:
+            raise ValueError(f"'{self.name}' has a control and a history; it needs one of them, or none")
         if axes not in ("space", "body"):
             raise ValueError(f"{self.name}: axes must be 'space' or 'body', got {axes!r}")
-        self.axes, self.history = axes, history
+        self.axes, self.history, self.control = axes, history, control
         self.parameters = {k: vector(a, f"{self.name}: {k}") for k, a in {"force": force, "moment": moment, "at": at}.items()}
+        if control is not None:
+            self.parameters["u"] = np.zeros(1)
 
     def signature(self) -> Any:
-        return super().signature(), self.axes, self.history and id(self.history)
+        return super().signature(), self.axes, self.control is None, self.history and id(self.history)
 
     def power(self, p: SimpleNamespace, t: ca.SX, frames: list[Frame], virtual: list[Frame]) -> ca.SX:
         (body,), (motion,) = frames, virtual
-        factor = self.history(t) if self.history else 1
+        factor = self.history(t) if self.history else 1 if self.control is None else p.u
         if self.axes == "body":
             return factor * (ca.dot(ca.mtimes(body.R, p.force), motion.point_velocity(p.at)) + ca.dot(p.moment, motion.omega))
         return factor * (ca.dot(p.force, motion.point_velocity(p.at)) + ca.dot(p.moment, motion.space_omega))

@@ -4,11 +4,11 @@ from kreisel.models.beams import bend, flying_spaghetti, roll_up
 from kreisel.models.benchmark import bricard, governor, n_four_bar, squeezer
 from kreisel.models.disk import rolling_disk
 from kreisel.models.hamiltonians import mathematical_pendulum, particle
-from kreisel.models.machines import overhead_crane, three_link
+from kreisel.models.machines import cart_pole, overhead_crane, three_link
 from kreisel.models.mechanisms import brick_pendulum, chain, double_pendulum, four_bar, pendulum, slider_crank
 from kreisel.models.mueller import natural_body, natural_brick, point_four_bar
 from kreisel.models.oscillator import oscillator
-from kreisel.models.rotations import intermediate_axis, symmetric_top
+from kreisel.models.rotations import intermediate_axis, steered_body, symmetric_top
 from kreisel.models.satellite import satellite
 from kreisel.models.shells import flying_plate, strip
 from kreisel.models.tops import extended_top, gyro_top, heavy_top
@@ -17,6 +17,7 @@ __all__ = [
     "bend",
     "bricard",
     "brick_pendulum",
+    "cart_pole",
     "chain",
     "double_pendulum",
     "extended_top",
@@ -41,6 +42,7 @@ __all__ = [
     "satellite",
     "slider_crank",
     "squeezer",
+    "steered_body",
     "strip",
     "symmetric_top",
     "three_link",

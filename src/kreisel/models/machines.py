@@ -1,4 +1,4 @@
-"""Machines that are steered: a manipulator and an overhead crane (Siebert, chapters 6 and 7)."""
+"""Machines that are steered: a manipulator, an overhead crane (Siebert, chapters 6 and 7), a cart with a pole, a flexible arm."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kreisel.mechanics import Drive, Element, Frame, Mechanism, Revolute, System, Torque
+from kreisel.mechanics import Drive, Element, Frame, Mechanism, Prismatic, Revolute, System, Thrust, Torque
 
 
 def three_link(
@@ -112,3 +112,41 @@ def overhead_crane(
         return {"trolley": s, "winch": l / winch_radius, "load": ca.vertcat(s + l * ca.sin(alpha), l * ca.cos(alpha))}
 
     return system.reduced(redundant, q=[trolley, length, angle], v=[ds, dl, da], name="crane")
+
+
+def cart_pole(
+    formulation: str = "minimal",
+    *,
+    cart_mass: float = 1.0,
+    bob_mass: float = 0.3,
+    length: float = 0.5,
+    gravity: float = 9.81,
+    angle: float = 0.0,
+    friction: float = 0.0,
+) -> System:
+    """A cart on a rail with a pole that swings: a bob at the end of a rod without mass (Kelly, SIAM Review 59 (2017), section 6).
+
+    Joints "rail" (a "stroke" along the first axis) and "hinge"; input "force", on the cart along the rail, in N. Gravity acts along the
+    second axis, downwards. Masses in kg, ``length`` in m. ``angle``: of the pole at the start, from hanging; the coordinate of the hinge
+    counts from there. ``friction``: of the hinge, in Nms.
+
+    The body "pole" has its centre of mass between hinge and bob, and takes some of the cart's mass with it. Its mass, the first and
+    second moments about the hinge and the mass of both add up to those of the bob; hence the motion is the same, and the body has a
+    moment of inertia of its own, as all coordinates need it. (Forces in the hinge are not those of the bob.)
+
+    >>> cart_pole().dim, cart_pole("directors").degrees_of_freedom, cart_pole().controls
+    (2, 2, ['force'])
+    """
+    for name, value in (("cart_mass", cart_mass), ("bob_mass", bob_mass), ("length", length)):
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be positive, got {value}")
+    m = Mechanism(gravity=(0, -gravity), plane=True)
+    taken = min(bob_mass, cart_mass / 2)
+    share = bob_mass / (bob_mass + taken)
+    centre = share * length * np.array([np.sin(angle), -np.cos(angle)])
+    m.body("cart", cart_mass - taken, cart_mass * length**2)
+    m.body("pole", bob_mass + taken, bob_mass * length**2 * (1 - share), centre, angle)
+    m.joint(Prismatic("ground", "cart", at=(0, 0, 0), axis=(1, 0, 0), name="rail"))
+    m.joint(Revolute("cart", "pole", at=(0, 0, 0), axis=(0, 0, 1), friction=friction, name="hinge"))
+    m.force(Thrust("rail", control="force"))
+    return m.system(formulation)

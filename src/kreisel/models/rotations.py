@@ -1,4 +1,4 @@
-"""Rotating bodies of Sadłowski's thesis: about the intermediate axis, and a heavy symmetric top."""
+"""Rotating bodies: about the intermediate axis and a heavy symmetric top (Sadłowski's thesis), and one that is steered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kreisel.groups import SO3
-from kreisel.mechanics import Load, System
+from kreisel.mechanics import Load, Mechanism, System
 from kreisel.mechanics.element import Element, Inertia
 from kreisel.mechanics.forces import Gravity, vector
 from kreisel.mechanics.mechanism import COORDINATES, PIVOT_COORDINATES
@@ -84,6 +84,25 @@ def symmetric_top(
     node.q, node.v = node.place(R0, np.zeros(3), vector(omega, "omega"), np.zeros(3))
     weight = Gravity("top", mass, (0, 0, -Mgl / (mass * length)))
     return System.of([node], [weight, Inertia("inertia of top", "top", _moments(inertia))])
+
+
+def steered_body(formulation: str = "S3", *, inertia: ArrayLike = (1.0, 2.0, 3.0), mass: float = 1.0) -> System:
+    """A free body at rest, turned by torques "u1", "u2", "u3" in Nm about its own axes; positive ones turn it forward.
+
+    ``formulation``: "SO3", "S3", or with a free translation "directors", "SO3xR3", "S3xR3", "SE3", "S3R3", "UDQ", "minimal".
+
+    >>> steered_body().degrees_of_freedom, steered_body("directors").degrees_of_freedom, steered_body().controls
+    (3, 6, ['u1', 'u2', 'u3'])
+    """
+    torques = [Load("body", moment=axis, axes="body", control=f"u{k + 1}") for k, axis in enumerate(np.eye(3))]
+    if formulation in PIVOT_COORDINATES:
+        node = _node("body", formulation, np.zeros(3), mass)
+        return System.of([node], [*torques, Inertia("inertia of body", "body", _moments(inertia))])
+    m = Mechanism()
+    m.body("body", mass, inertia)
+    for torque in torques:
+        m.force(torque)
+    return m.system(formulation)
 
 
 def _node(name: str, formulation: str, arm: np.ndarray, mass: float) -> Node:

@@ -23,6 +23,7 @@ from kreisel.studies import (
     satellite_control,
     shell,
     stability_region,
+    steering,
     three_link,
     top_stability,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "satellite_control",
     "shell",
     "stability_region",
+    "steering",
     "study",
     "three_link",
     "top_stability",

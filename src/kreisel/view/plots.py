@@ -1,5 +1,7 @@
 """Plots of motions over time, and of paths in space.
 
+Solutions of optimal control problems are plotted as motions are.
+
 Every function draws into the given axes, or into those of a new figure, and returns the axes. Nothing is shown or saved, and pyplot is
 not touched: ``plot_energy(sol).figure.savefig("energy.png")`` writes a file, ``plot_energy(sol, plt.figure().gca())`` draws for a window.
 """
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.mechanics.beam import Beam
+from kreisel.mechanics.joints import Joint
 from kreisel.mechanics.node import PivotNode, PointNode, RigidNode
 from kreisel.mechanics.shell import Shell
 
@@ -20,29 +23,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from kreisel.control import Result
+    from kreisel.control.indirect import Extremal
     from kreisel.simulation import Solution
 
 Array = NDArray[np.float64]
 
 
 def plot(
-    sol: Solution, what: Sequence[str] = ("position", "energy"), body: str | None = None, axes: Sequence[Any] | None = None
+    sol: Solution | Result | Extremal, what: Sequence[str] | None = None, body: str | None = None, axes: Sequence[Any] | None = None
 ) -> list[Any]:
     """Several plots of one motion: one below the other in a new figure, or each in one of the given axes. Returns the axes.
 
-    ``what``: "position", "velocity", "energy", "multipliers", "violation", "path", "snapshots". ``body``: for positions, velocities and
-    paths; the first one by default.
+    ``what``: "position", "velocity", "joints", "energy", "controls", "multipliers", "violation", "path", "snapshots", and of an optimal
+    control problem "hamiltonian"; default position and energy, of an optimal control problem controls, joints (or velocity), energy
+    and the Hamiltonian. ``body``: for positions, velocities and paths; the first one by default.
 
     >>> import kreisel as kr
     >>> sol = kr.simulate(kr.models.heavy_top(), until=0.1, step=1e-3)
     >>> [ax.get_ylabel() for ax in plot(sol)]
     ['position of top [m]', 'energy [J]']
     """
+    result: Any = sol if hasattr(sol, "solution") else None
+    motion: Any = sol if result is None else result.solution
+    if what is None:
+        what = ("position", "energy") if result is None else ("controls", *_course(motion), "energy", "hamiltonian")
     what = [what] if isinstance(what, str) else list(what)
     for name in what:
-        if name not in _PLOTS:
-            raise ValueError(f"there is no plot '{name}'; there are {', '.join(_PLOTS)}")
-    body = sol.system.bodies[0].name if body is None else body
+        if name not in (*_PLOTS, "hamiltonian"):
+            raise ValueError(f"there is no plot '{name}'; there are {', '.join(_PLOTS)} and, of optimal control, hamiltonian")
+        if name == "hamiltonian" and result is None:
+            raise ValueError("there is a Hamiltonian only of optimal control; give its result instead of the solution")
+    body = motion.system.bodies[0].name if body is None else body
     if axes is None:
         heights = [5.0 if name in _SPATIAL else 2.4 for name in what]
         figure = _figure(height=0.4 + sum(heights))
@@ -50,7 +62,15 @@ def plot(
         axes = [figure.add_subplot(grid[i], projection="3d" if name in _SPATIAL else None) for i, name in enumerate(what)]
     if len(axes) != len(what):
         raise ValueError(f"{len(what)} plots need as many axes, got {len(axes)}")
-    return [_PLOTS[name](sol, body, ax) for name, ax in zip(what, axes, strict=True)]
+    return [
+        plot_hamiltonian(result, ax) if name == "hamiltonian" else _PLOTS[name](motion, body, ax)
+        for name, ax in zip(what, axes, strict=True)
+    ]
+
+
+def _course(sol: Solution) -> list[str]:
+    """How a steered motion is shown best: by its joints, if it has any."""
+    return ["joints"] if any(isinstance(e, Joint) and e.freedoms for e in sol.system.elements) else ["velocity"]
 
 
 def plot_position(sol: Solution, body: str, ax: Axes | None = None) -> Axes:
@@ -80,6 +100,39 @@ def plot_velocity(sol: Solution, body: str, ax: Axes | None = None) -> Axes:
     second.get_legend().remove()  # type: ignore[union-attr]
     ax.legend(handles=[*ax.lines, *second.lines], ncols=2, fontsize="small")
     return ax
+
+
+def plot_joints(sol: Solution, ax: Axes | None = None) -> Axes:
+    """All joint coordinates over time; dashed, on a second scale, strokes beside angles. The axes with the first scale are returned."""
+    scales: dict[str, dict[str, Array]] = {"angles [rad]": {}, "strokes [m]": {}}
+    for e in sol.system.elements:
+        if isinstance(e, Joint):
+            for name, values in sol.joint(e.name).coordinates.items():
+                label = e.name if len(e.freedoms) == 1 else f"{e.name}, {name}"
+                scales["angles [rad]" if e.freedoms[name].turns else "strokes [m]"][label] = values
+    first, *second = [(label, lines) for label, lines in scales.items() if lines] or [("", {})]
+    if not first[1]:
+        raise ValueError("there are no joint coordinates to plot; there are positions")
+    ax = _lines(ax, sol.t, np.stack(list(first[1].values()), axis=1), list(first[1]), first[0])
+    for label, lines in second:
+        twin = ax.twinx()
+        for k, (name, values) in enumerate(lines.items(), start=len(ax.lines)):
+            twin.plot(sol.t, values, "--", lw=1.2, color=f"C{k}", label=name)
+        twin.set_ylabel(label)
+        ax.legend(handles=[*ax.lines, *twin.lines], fontsize="small")
+    return ax
+
+
+def plot_controls(sol: Solution, ax: Axes | None = None) -> Axes:
+    """The inputs of actuators over time: constant in each step."""
+    if not sol.controls:
+        raise ValueError("there are no controls to plot")
+    return _steps(ax, sol.t, {name: u[1:] for name, u in sol.controls.items()}, "controls [N or Nm]")
+
+
+def plot_hamiltonian(result: Result | Extremal, ax: Axes | None = None) -> Axes:
+    """The discrete Hamiltonian of an optimal control problem, step by step. The exact one is constant."""
+    return _steps(ax, result.t, {str(result.solution.method): result.hamiltonian}, "Hamiltonian of the problem")
 
 
 def plot_energy(sol: Solution, ax: Axes | None = None, change: bool = False) -> Axes:
@@ -159,7 +212,9 @@ def _equal_scales(ax: Any) -> Any:
 _PLOTS: dict[str, Callable[[Solution, str, Any], Any]] = {
     "position": plot_position,
     "velocity": plot_velocity,
+    "joints": lambda sol, body, ax: plot_joints(sol, ax),
     "energy": lambda sol, body, ax: plot_energy(sol, ax),
+    "controls": lambda sol, body, ax: plot_controls(sol, ax),
     "multipliers": lambda sol, body, ax: plot_multipliers(sol, ax),
     "violation": lambda sol, body, ax: plot_violation(sol, ax),
     "path": plot_path,
@@ -186,4 +241,14 @@ def _lines(ax: Axes | None, t: Array, values: Array, names: Sequence[str], label
     ax.set(xlabel="time [s]", ylabel=label)
     if names:
         ax.legend(fontsize="small")
+    return ax
+
+
+def _steps(ax: Axes | None, t: Array, values: dict[str, Array], label: str) -> Axes:
+    """Values that are constant from one time to the next."""
+    ax = _figure(height=3).add_subplot() if ax is None else ax
+    for name, column in values.items():
+        ax.stairs(column, t, baseline=None, lw=1.2, label=name)
+    ax.set(xlabel="time [s]", ylabel=label)
+    ax.legend(fontsize="small")
     return ax
