@@ -184,7 +184,7 @@ def satellite(steps: int = 20, **options) -> tuple[Stages, ca.Function]:
     def place(y: ca.SX) -> ca.SX:
         phi, theta, alpha = ca.vertsplit(y, 3)
         s, K = ca.dot(theta, theta), ca.skew(theta)
-        d = ca.horzsplit(ca.SX.eye(3) + f1(s) * K + f2(s) * K @ K)
+        d = ca.horzsplit(ca.SX.eye(3) + f1(s) * K - f2(s) * K @ K)
         rotors = []
         for i, (a, b) in enumerate(off):
             rotors += [ca.cos(alpha[i]) * d[a] + ca.sin(alpha[i]) * d[b], ca.cos(alpha[i]) * d[b] - ca.sin(alpha[i]) * d[a]]
