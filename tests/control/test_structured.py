@@ -290,3 +290,11 @@ def test_iterations_are_limited():
 def test_bad_options(option):
     with pytest.raises(ValueError, match=next(iter(option))):
         Structured(**option)
+
+
+def test_satellite():
+    """spec/001 E7: REM, k = 0, all nine rates zero at the end; six of them depend on the controls by the discretisation alone."""
+    stages, move = problems.satellite(20)
+    outcome = Structured().solve(stages, *problems.satellite_guess(stages, move))
+    check(outcome)
+    assert outcome.cost == pytest.approx(1514753.05, abs=6e-3)
