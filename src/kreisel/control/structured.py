@@ -37,7 +37,7 @@ _END_WEIGHT = 1e5
 #: Weight of equations along the path against the Hessian.
 _PATH_WEIGHT = 1e8
 
-#: A step keeps this part of the distance to a bound, and a multiplier this part of itself.
+#: A step keeps at least this part of the distance to a bound, and a multiplier this part of itself; less (to a tenth) when mu is small.
 _KEEP = 0.01
 
 #: Newton's next correction, with the same matrix, may be that much longer than this one; the second number after the first one led nowhere.
@@ -514,7 +514,7 @@ class _Run:
         dp = self.refined(b)
         dt = self.along(p, dp)
         low, high = box.distances(p.t)
-        keep = max(_KEEP, 0.0) if not box.count else max(1e-3, min(_KEEP, self.mu / self.unit))
+        keep = max(1e-3, min(_KEEP, self.mu / self.unit))
         full = min(_longest(low, dt * box.has_low, keep), _longest(high, -dt * box.has_high, keep))
         d_low = np.where(box.has_low, (self.mu - d.low * dt) / low - d.low, 0.0)
         d_high = np.where(box.has_high, (self.mu + d.high * dt) / high - d.high, 0.0)
