@@ -1,8 +1,8 @@
 """Optimal control: the fast solver, IPOPT with compiled derivatives, and plain CasADi with IPOPT, from the same guesses.
 
 Seconds to the minimum (medians over the starts that all of them bring to the same one), without and with the making of the problem. Plain
-CasADi: the same discrete problem written by hand (bench/control_casadi.py); for the manipulator in two forms, with velocities as unknowns as
-here, and with these eliminated, the quickest form found. Run: python bench/control.py [starts]
+CasADi: the same discrete problem written by hand (bench/control_casadi.py); for the manipulator in two forms, with velocities as unknowns
+as here, and with these eliminated, the quickest form found. Run: python bench/control.py [starts]
 """
 
 import sys
@@ -84,7 +84,8 @@ def compare(name, N, guesses, routes, tolerance=SAME):
     for route, results in found.items():
         good = sum(r["good"] for r in results)
         if not same:
-            print(f"  {route:42s} {good} solved, costs {', '.join(f'{r["cost"]:.6g}' for r in results)}")
+            costs = ", ".join(f"{r['cost']:.6g}" for r in results)
+            print(f"  {route:42s} {good} solved, costs {costs}")
             continue
         median = {key: np.median([results[k][key] for k in same]) for key in ("iterations", "solve", "total")}
         reference = {key: np.median([found[first][k][key] for k in same]) for key in ("solve", "total")}
