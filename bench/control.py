@@ -12,7 +12,6 @@ import control_casadi as plain
 import numpy as np
 
 import kreisel as kr
-from kreisel.control.structured import Structured
 
 STARTS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 SAME = 1e-6
@@ -103,7 +102,7 @@ def starts(guess, horizon, size):
 
 def routes(make, baselines):
     return {
-        "Kreisel, fast": lambda N, guess: ours(make, Structured(), N, guess),
+        "Kreisel, fast": lambda N, guess: ours(make, kr.Structured(), N, guess),
         "Kreisel, IPOPT": lambda N, guess: ours(make, kr.Ipopt(tolerance=1e-8), N, guess),
         **{name: (lambda N, guess, problem=problem: theirs(problem(N, guess))) for name, problem in baselines.items()},
     }

@@ -85,6 +85,8 @@ class Structured:
         self, stages: Stages, y: Array, end: Array, multipliers: Multipliers | None = None, callback: Callback | None = None
     ) -> Outcome:
         """From the guess y (N, y) and z_N (z,), perhaps with multipliers; ``callback`` gets each iteration."""
+        if np.any(stages.gain):
+            raise ValueError("the fast solver does not take methods that carry accelerations from the start; use kr.Ipopt()")
         run = _Run(self, stages, callback)
         return run.solve(y, end, multipliers)
 
