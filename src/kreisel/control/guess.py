@@ -294,6 +294,10 @@ def variables(d: Discrete, course: Course) -> tuple[Array, Array]:
         for offset, moved in zip(tr.offsets, tr.moved, strict=False)
         for i, at in moved.items()
     ]
+    # No group element is zero: the search for these begins where the step does.
+    starts = [z[:-1, number[tr.layout.nodes[i]["q"]] + np.arange(d.system.nodes[i].group.n_params)] for moved in tr.moved for i in moved]
+    for at, q in zip(moves, starts, strict=True):
+        y[:, s.z + at] = q
     rows = np.concatenate([np.zeros(0, dtype=int), *moves, s.x + np.arange(s.z)])
     weight = np.where(np.concatenate([np.ones(len(rows) - s.z, dtype=bool), configuration]), 1.0, 1e-3)
     place = np.full(s.rows, -1)
