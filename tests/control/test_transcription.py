@@ -34,6 +34,18 @@ def pushed(group):
     )
 
 
+def whip(variant):
+    """A beam on a hinge with a torque, and a force at its end."""
+    m = kr.Mechanism()
+    m.body("hub", 1.0, (0.1, 0.2, 0.3))
+    section = kr.Section(1.0, 2.0, 1.5, 40.0, 50.0, 60.0, 0.5, (0.1, 0.1, 0.2))
+    m.beam("arm", 1.0, 3, section, curve=kr.straight(direction=(1, 0, 0)), variant=variant, start="hub")
+    m.joint(kr.Revolute("ground", "hub", at=(0, 0, 0), axis=(0, 0, 1), name="hinge"))
+    m.force(kr.Torque("hinge", control="u"))
+    m.force(kr.Load("arm[3]", force=(0, 1, 2), control="push"))
+    return m.system("S3R3")
+
+
 #: Method and system. Appending a pair is how it gets its tests.
 CASES = {
     "BEM, three links": (kr.BEM(), lambda: kr.models.three_link()),
@@ -51,6 +63,8 @@ CASES = {
     "Composition, S3": (kr.Composition(kr.RATTLie(), 4), lambda: pushed(kr.S3)),
     "generalized-alpha, S3": (kr.GeneralizedAlpha(0.8), lambda: pushed(kr.S3)),
     "generalized-alpha, door on S3R3": (kr.GeneralizedAlpha(0.8), lambda: door("S3R3")),
+    "generalized-alpha, beam": (kr.GeneralizedAlpha(0.8), lambda: whip("cosserat")),
+    "RATTLie, beam": (kr.RATTLie(), lambda: whip("kirchhoff")),
     "generalized-alpha, cart": (kr.GeneralizedAlpha(0.8), lambda: kr.models.cart_pole()),
 }
 EXTRAS = {

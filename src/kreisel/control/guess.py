@@ -330,13 +330,18 @@ def variables(d: Discrete, course: Course) -> tuple[Array, Array]:
     for node, places in zip(d.system.nodes, tr.layout.nodes, strict=True):
         first = number[places["q"]]
         configuration[first : first + node.group.n_params] = True
-    # Rows that tell the unknowns: those of new states, and of the configurations that stages lead to on groups.
+    # Rows that tell the unknowns: those of new states, of the configurations that stages lead to on groups, and of relative motions.
     moves = [
         offset + at + np.arange(d.system.nodes[i].group.n_params)
         for offset, moved in zip(tr.offsets, tr.moved, strict=False)
         for i, at in moved.items()
     ]
-    rows = np.concatenate([np.zeros(0, dtype=int), *moves, s.x + np.arange(s.z)])
+    # No group element is zero: the search for these begins where the step does.
+    starts = [z[:-1, number[tr.layout.nodes[i]["q"]] + np.arange(d.system.nodes[i].group.n_params)] for moved in tr.moved for i in moved]
+    for at, q in zip(moves, starts, strict=True):
+        y[:, s.z + at] = q
+    relations = [(offset + at).ravel() for offset, stage in zip(tr.offsets, tr.related, strict=False) for at in stage.values()]
+    rows = np.concatenate([np.zeros(0, dtype=int), *moves, *relations, s.x + np.arange(s.z)])
     weight = np.where(np.concatenate([np.ones(len(rows) - s.z, dtype=bool), configuration]), 1.0, 1e-3)
     place = np.full(s.rows, -1)
     place[rows] = np.arange(len(rows))

@@ -107,6 +107,8 @@ class _Run:
             "sb": "yes",
             # Costs of 1e6 need no more than a relative accuracy.
             "constr_viol_tol": 1e-9,
+            # No motion in SI units is that large: the cost falls without bound.
+            "diverging_iterates_tol": 1e12,
             **self.solver.options,
         }
         if multipliers is not None:

@@ -6,7 +6,8 @@ states that a step or a condition needs are kept; first guesses of Newton's meth
 more state, the step h, which does not change.
 
 On a group, the configuration q o exp(d) that a stage leads to is an unknown of its own, with this as its equation: else exp would stand in
-every formula behind it, and second derivatives would be many times longer.
+every formula behind it, and second derivatives would be many times longer. So is the relative motion log(q_a^-1 q_b) of two nodes, in
+which the segments of a beam are written.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Transcription:
                     self.moved[-1][i] = n
                     n += node.group.n_params
             sizes.append(n)
+        self._relate(sizes)
         self.offsets = np.cumsum([0, *sizes])
         self.controls = list(system.controls)
         residuals = [*self._residuals(), *self._moves()]
@@ -87,6 +89,22 @@ class Transcription:
         if free:
             row = np.array([[self.n_x + self.n_z - 1]])
             self.parts.append(self.part(self.h, row, Symbols({}, {})))
+
+    def _relate(self, sizes: list[int]) -> None:
+        """Numbers the relative motions in the packs of each stage, after its other unknowns, and adds these to their sizes."""
+        self._views: list[list[PackView]] = []
+        #: By stage, pack and relation: their numbers, (instances, numbers).
+        self.related: list[dict[tuple[int, int], Integers]] = []
+        for j, (stage, _, _) in enumerate(self.substages):
+            u = self.numbering[j]
+            views = [PackView(self.layout, stage, u, pack) for pack in packs_of(self.system, u.n)]
+            self._views.append([view for view in views if view.named.numel()])
+            self.related.append({})
+            for a, view in enumerate(self._views[-1]):
+                for b, relation in enumerate(view.elements.relations.values()):
+                    n, count = relation.symbol.numel(), len(view.instances)
+                    self.related[-1][a, b] = sizes[j] + np.arange(n * count).reshape(count, n)
+                    sizes[j] += n * count
 
     def _refuse(self) -> None:
         method, system = self.method, self.system
@@ -118,19 +136,15 @@ class Transcription:
     def _residuals(self) -> Iterator[tuple[ca.SX, Integers, Symbols]]:
         """The equations of all stages of a step, pack by pack: expressions, their numbers, symbols."""
         system = self.system
-        for j, (stage, fraction, begin) in enumerate(self.substages):
-            u = self.numbering[j]
-            for pack in packs_of(system, u.n):
-                view = PackView(self.layout, stage, u, pack)
-                if not view.residual.numel():
-                    continue
+        for j, (_, fraction, begin) in enumerate(self.substages):
+            for number, view in enumerate(self._views[j]):
                 symbols = Symbols({}, {})
                 for s in ca.symvar(ca.vertcat(*(p for m in view.elements.members for p in vars(m.parameters).values()), ca.SX(0, 1))):
                     symbols.states[s.element_hash()] = view.table[s.element_hash()]
                 symbols.unknowns |= {key: numbers + self.offsets[j] for key, numbers in view.unknown.items()}
                 old, new = [view.h, view.t], [fraction * self.h, (self.k + begin) * self.h]
                 for a, n in enumerate(view.elements.nodes):
-                    index = [system.number[self._name(view, instance, a)] for instance in range(len(pack))]
+                    index = [system.number[self._name(view, instance, a)] for instance in range(len(view.instances))]
                     before = self._node(index, j, symbols)
                     for name in ("q", *self.method.states):
                         old.append(getattr(n, name))
@@ -144,18 +158,19 @@ class Transcription:
                             for name in states:
                                 old.append(getattr(multipliers, name)[own])
                                 new.append(before[name])
-                residual = self._written_out(view, j, symbols)
-                (residual,) = ca.substitute([residual], old, [ca.densify(y) for y in new])
-                yield residual, view.rows + self.offsets[j], symbols
+                equations, rows = [view.named], [view.rows + self.offsets[j]]
+                for b, relation in enumerate(view.elements.relations.values()):
+                    rows.append(self.offsets[j] + self.related[j][number, b])
+                    symbols.unknown(relation.symbol, rows[-1][:, 0])
+                    equations.append(relation.symbol - relation.expression)
+                equations = ca.substitute(self._written_out(equations, view, j, symbols), old, [ca.densify(y) for y in new])
+                yield from ((equation, at, symbols) for equation, at in zip(equations, rows, strict=True))
 
-    def _written_out(self, view: PackView, j: int, symbols: Symbols) -> ca.SX:
+    def _written_out(self, equations: list[ca.SX], view: PackView, j: int, symbols: Symbols) -> list[ca.SX]:
         """The equations of a pack, with configurations that the stage leads to as unknowns."""
         e = view.elements
-        residual = view.named
-        for relation in e.relations.values():
-            (residual,) = ca.substitute([residual], [relation.symbol], [relation.expression])
         for _, turn in e.turns:
-            (residual,) = ca.substitute([residual], [turn.symbol], [turn.expression])
+            equations = ca.substitute(equations, [turn.symbol], [turn.expression])
         for a, end in e.ends.items():
             index = [self.system.number[self._name(view, instance, a)] for instance in range(len(view.instances))]
             leads = index[0] in self.moved[j]
@@ -166,8 +181,8 @@ class Transcription:
             if leads:
                 symbols.unknown(end.symbol, [self.offsets[j] + self.moved[j][i] for i in index])
             else:
-                (residual,) = ca.substitute([residual], [end.symbol], [end.expression])
-        return residual
+                equations = ca.substitute(equations, [end.symbol], [end.expression])
+        return equations
 
     def _moves(self) -> Iterator[tuple[ca.SX, Integers, Symbols]]:
         """The equations of the configurations that stages lead to."""
@@ -367,6 +382,10 @@ class Transcription:
             index -= int(self.offsets[j])
             if index < self.numbering[j].n:
                 return str(self.numbering[j].owners[index])
+            for (number, _), related in self.related[j].items():
+                if index in related:
+                    instance = self._views[j][number].instances[int(np.nonzero(related == index)[0][0])]
+                    return f"'{self.system.elements[instance[0]].name}'"
             return next(f"'{self.system.nodes[i].name}'" for i, at in reversed(self.moved[j].items()) if at <= index)
         place = self.places[index] if index < len(self.places) else -1
         for node, places in zip(self.system.nodes, self.layout.nodes, strict=True):
