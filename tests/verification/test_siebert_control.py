@@ -167,6 +167,7 @@ def test_limit_with_the_opposite_bound():
 # E7: the satellite
 
 
+@pytest.mark.slow
 def test_satellite():
     """E7. Momentum and energy balance hold to round-off (of terms of 1e3 Nms and 7e3 J); the centre of mass stays where it is."""
     _, table = rows("siebert/satellite-ocp", steps=20, method="REM")
