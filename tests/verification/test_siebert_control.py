@@ -207,17 +207,27 @@ def test_limits_of_the_satellite(friction):
     to compile them takes a minute, once.)"""
     reference = satellite_control.REFERENCES[friction]
     _, table = rows("siebert/satellite-ocp", steps=[20, 40, 80], friction=friction)
-    _, coarse = rows("siebert/satellite-ocp", steps=10, method="REM", friction=friction, via=[] if friction else [100, 50, 20])
-    _, coarse_gc = rows("siebert/satellite-ocp", steps=10, method="GC", friction=friction)
-    table = coarse | coarse_gc | table
+    _, coarse = rows("siebert/satellite-ocp", steps=10, method="GC", friction=friction)
+    table = coarse | table
     costs_agree(table, reference)
-    limit_agrees(table, "REM", [10, 20, 40, 80], reference, 1e-4)
+    limit_agrees(table, "REM", [20, 40, 80], reference, 1e-4)
     limit_agrees(table, "GC", [10, 20, 40, 80], reference, 2e-7)
-    for n in (10, 20, 40, 80):
+    for n in (20, 40, 80):
         assert table["GC", n]["cost"] < table["REM", n]["cost"]
         assert table["REM", n]["momentum"] < 1e-9 < table["GC", n]["momentum"]
     if not friction:
         assert agrees(table["GC", 20]["momentum"], "3.8")
+
+
+@pytest.mark.slow
+def test_satellite_with_ten_steps():
+    """E7. The rotors turn by more than 2 rad in a step, and there are other minima; large friction first leads around them."""
+    via = [1600, 800, 400, 200]
+    for friction in (100.0, 0.0):
+        _, table = rows("siebert/satellite-ocp", steps=10, method="REM", friction=friction, via=via)
+        costs_agree(table, satellite_control.REFERENCES[friction])
+        check(table["REM", 10]["main_end"], "0.12415 0.03104 -0.06208")
+        via += [100, 50, 20]
 
 
 # E8: the crane
