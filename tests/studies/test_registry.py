@@ -37,7 +37,7 @@ SMALL = {
     "siebert/satellite-friction": {"steps": [5]},
     "siebert/gyro-top": {"steps": [0.01], "t_end": 0.1},
     "siebert/three-link": {"steps": [5, 10], "method": ["REM", "GC"]},
-    "siebert/satellite-ocp": {"steps": [20], "method": "REM"},
+    "siebert/satellite-ocp": {"steps": [10], "method": "REM", "turn": [0.1, 0.2, 0.3]},
     "siebert/crane": {"steps": [20], "method": ["BEM", "REM"]},
     "siebert/pendulum": {"steps": [10, 20]},
     "siebert/particle": {"steps": [10, 20], "reference": 40},

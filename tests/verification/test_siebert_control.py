@@ -1,233 +1,274 @@
-"""Optimal control with Hamiltonian systems, against numbers of spec 001, E9 to E11 (Siebert, chapter 8).
-
-The thesis prints no numbers; these were computed apart, by minimal implementations of the same schemes. Her inputs are minus ours, which
-changes neither costs, costates nor Hamiltonians.
-"""
-
-from functools import cache
+"""Siebert's thesis: optimal control by direct transcription. Its figures are lost; the numbers are those of an independent computation for
+the digest (spec 001, E4 to E8), most of them beside the studies."""
 
 import numpy as np
 import pytest
-from support import fitted_order
+from verification.published import agrees, check
 
-import kreisel as kr
-from kreisel.control import indirect
-from kreisel.studies import reproduce
-
-GREENSPAN, GONZALEZ, AVERAGE, MIDPOINT = kr.Greenspan(), kr.Gonzalez(), kr.Gonzalez("average"), kr.Midpoint()
+from kreisel.studies import crane, reproduce, satellite_control, three_link
+from kreisel.studies.direct_control import extrapolated
 
 
-def pendulum(method, steps, **more):
-    return indirect.solve(kr.models.mathematical_pendulum(), method, 3.0, steps, [np.pi / 2], [0.0], **more)
+def rows(name, **options):
+    """The numbers of a study, and its table by method and number of steps."""
+    numbers = reproduce(name, **options).numbers
+    table = numbers["table"]
+    found = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    return numbers, {(row["method"], row["N"]): row for row in found}
 
 
-def particle(method, steps, **more):
-    return indirect.solve(kr.models.particle(), method, np.pi, steps, [0, 0, 1.5], [0, -1, 0], **more)
+def costs_agree(table, reference):
+    """All costs are those of the references: to nine digits, of which some have the last one wrong by one (IPOPT with 1e-8)."""
+    assert [row["cost"] for row in table.values()] == pytest.approx([float(reference[method][n]) for method, n in table], rel=5e-9)
 
 
-@cache
-def arm():
-    return kr.hamiltonian_of(kr.models.three_link("minimal"))
+def limit_agrees(table, method, steps, reference, rel):
+    """The continuous limit, by extrapolation of costs of order 2 from the last two numbers of steps."""
+    cost = {n: table[method, n]["cost"] for n in steps}
+    assert extrapolated(*list(cost.items())[-2:]) == pytest.approx(float(reference["limit"]), rel=rel)
+    errors = [abs(c - float(reference["limit"])) for c in cost.values()]
+    assert errors == sorted(errors, reverse=True)
 
 
-def three_link(method, steps, **more):
-    """From (pi/2, -pi/2, pi/2) to (pi/2, 0, 0); q counts from the start. The cubic path leads to her branch."""
-    return indirect.solve(arm(), method, 3.0, steps, [0, np.pi / 2, -np.pi / 2], [0, 0, 0], **more)
+# E6: the manipulator without bounds
+
+HAMILTONIANS = {
+    ("BEM", 10): "580902.38 708279.39",
+    ("BEM", 20): "624378.52 658181.37",
+    ("BEM", 40): "640426.53 649531.84",
+    ("REM", 10): "580902.38 708279.39",
+    ("REM", 20): "624378.52 658181.37",
+    ("REM", 40): "640426.53 649531.84",
+    ("GC", 10): "491203.05 712788.51",
+    ("GC", 20): "597836.73 666067.80",
+    ("GC", 40): "632968.09 651341.67",
+}
 
 
-def check(found, cost, hamiltonian, digits, direct=None, direct_range=None):
-    """To the digits that are given, and what holds always: the Hamiltonian, and energy minus work, at round-off."""
-    assert found.success, found.message
-    assert found.cost == pytest.approx(cost, abs=0.6 * 10.0 ** -digits[0])
-    np.testing.assert_allclose(found.hamiltonian, hamiltonian, rtol=0, atol=0.6 * 10.0 ** -digits[1])
-    assert found.hamiltonian_spread < 1e-10 * abs(hamiltonian)
-    if direct is not None:
-        assert found.start.success, found.start.message
-        assert found.start.cost == pytest.approx(direct, abs=0.6 * 10.0 ** -digits[0])
-    if direct_range is not None:
-        H = found.start.hamiltonian
-        assert [H.min(), H.max()] == pytest.approx(direct_range, rel=1e-6)
-    for balance in (found.solution.balance, *([found.start.solution.balance] if found.start else [])):
-        size = np.abs(found.solution.energy).max() + np.abs(found.solution.work).max()
-        if isinstance(found.method, kr.Midpoint):
-            assert np.ptp(balance) > 1e-6 * size
+@pytest.mark.parametrize("method", ["BEM", "REM", "GC"])
+def test_manipulator(method):
+    """E6. The energy balance holds to round-off of the energy, 5e3 J, with BEM and REM at any number of steps, not with GC."""
+    _, table = rows("siebert/three-link", steps=[10, 20, 40], method=method)
+    costs_agree(table, three_link.REFERENCES["free"])
+    for (_, n), row in table.items():
+        check(row["hamiltonian"], HAMILTONIANS[method, n])
+        if method == "GC":
+            assert row["balance_drift"] > 1
         else:
-            assert np.ptp(balance) < 1e-12 * size
+            assert row["balance_drift"] < 1e-10
 
 
-@pytest.mark.parametrize(
-    ("method", "steps", "direct", "cost", "hamiltonian"),
-    [
-        (GREENSPAN, 10, 7.69958690, 7.70040015, 3.28121968),
-        (GREENSPAN, 20, 6.71186991, 6.71193344, 1.80480544),
-        (GREENSPAN, 40, 6.50352383, 6.50352798, 1.47027908),
-        (GREENSPAN, 80, 6.45346374, 6.45346401, 1.39323664),
-        (GREENSPAN, 160, 6.44106657, 6.44106659, 1.37446681),
-        (MIDPOINT, 10, 7.87813412, 7.87884036, 3.25587735),
-        (MIDPOINT, 20, 6.75814142, 6.75821511, 1.78669641),
-        (MIDPOINT, 40, 6.51521598, 6.51522119, 1.46559655),
-    ],
-    ids=str,
-)
-def test_pendulum(method, steps, direct, cost, hamiltonian):
-    """E9."""
-    check(pendulum(method, steps), cost, hamiltonian, (8, 8), direct)
+def test_bem_is_rem():
+    """E6, E8: the same optimum, to more digits than the nine that are asked for; and the same Hamiltonian."""
+    for study, n in (("siebert/three-link", 10), ("siebert/crane", 20)):
+        _, table = rows(study, steps=n, method=["BEM", "REM"])
+        bem, rem = table["BEM", n], table["REM", n]
+        assert bem["cost"] == pytest.approx(rem["cost"], rel=1e-11)
+        assert bem["hamiltonian"] == pytest.approx(rem["hamiltonian"], rel=1e-8)
+        assert bem["u_start"] == pytest.approx(rem["u_start"], rel=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("method", "low", "high", "drift"), [(GREENSPAN, 1.777158, 1.907619, 0), (MIDPOINT, 1.507285, 1.936897, 6.96e-2)], ids=str
-)
-def test_pendulum_directly(method, low, high, drift):
-    """E9: the direct transcription conserves the Hamiltonian of the problem only in the limit."""
-    found = pendulum(method, 20)
-    H = found.start.hamiltonian
-    assert [H.min(), H.max()] == pytest.approx([low, high], abs=6e-7)
-    for sol in (found.solution, found.start.solution):
-        assert np.ptp(sol.balance) == pytest.approx(drift, abs=2e-4 if drift else 1e-12)
-
-
-def test_pendulum_in_the_limit():
-    """E9, the continuous problem: J = 6.4369444389, H = 1.3682556692, l(0) = (6.5531502, 0.1384979), q_max = 2.5276."""
-    coarse = pendulum(GREENSPAN, 320)
-    fine = pendulum(GREENSPAN, 640, guess=coarse)
-
-    def limit(f):
-        """By extrapolation, order 2."""
-        return (4 * f(fine) - f(coarse)) / 3
-
-    def at_start(found):
-        """Costates belong to the middle of the steps."""
-        l = found.costates
-        return (15 * l[0] - 10 * l[1] + 3 * l[2]) / 8
-
-    assert limit(lambda r: r.cost) == pytest.approx(6.4369444389, abs=1e-7)
-    assert limit(lambda r: r.hamiltonian[0]) == pytest.approx(1.3682556692, abs=1e-6)
-    np.testing.assert_allclose(limit(at_start), [6.5531502, 0.1384979], atol=1e-5)
-    assert fine.x[:, 0].max() == pytest.approx(2.5276, abs=1e-4)
-
-
-def test_pendulum_from_random_starts():
-    """E9: most of 40 random starts lead to this minimum; all lead to some, those that turn over cost more."""
-    rng = np.random.default_rng(0)
-    found = [pendulum(GREENSPAN, 20, guess=rng.normal(size=(21, 2)) * [2, 3]) for _ in range(40)]
-    assert all(r.success and r.start.success for r in found)
-    assert all(r.hamiltonian_spread < 1e-10 * abs(r.hamiltonian[0]) for r in found)
-    costs = np.array([r.cost for r in found])
-    best = np.abs(costs - 6.71193344) < 1e-8
-    assert best.sum() >= 35
-    assert costs[~best].min(initial=np.inf) > 200
-
-
-@pytest.mark.parametrize(
-    ("steps", "cost", "hamiltonian", "of_q", "of_p"),
-    [
-        (10, 0.7526709064, 0.570990689, 0.3964850961, 0.3051451018),
-        (20, 0.7387879336, 0.572086130, 0.3909658852, 0.2997232530),
-        (40, 0.7354173787, 0.572384774, 0.3896182663, 0.2983820852),
-        (80, 0.7345810248, 0.572460942, 0.3892833438, 0.2980476973),
-        (160, 0.7343723295, 0.572480078, 0.3891997367, 0.2979641570),
-    ],
-)
-def test_particle(steps, cost, hamiltonian, of_q, of_p):
-    """E10, with averages (8.58) of the costates of the third coordinate and momentum."""
-    found = particle(GONZALEZ, steps)
-    check(found, cost, hamiltonian, (10, 9))
-    assert found.average_costates[[2, 5]] == pytest.approx([of_q, of_p], abs=0.6e-10)
-
-
-def test_particle_directly():
-    """E10."""
-    found = particle(GONZALEZ, 20)
-    check(found, 0.7387879336, 0.572086130, (10, 9), direct=0.7387848322)
-    H = found.start.hamiltonian
-    assert [H.min(), H.max()] == pytest.approx([0.567281, 0.576130], abs=6e-7)
-
-
-@pytest.mark.parametrize(("steps", "cost", "hamiltonian"), [(20, 0.7376945042, 0.575664353), (40, 0.7351499703, 0.573281113)])
-def test_particle_with_averages(steps, cost, hamiltonian):
-    """(8.37) and (8.53) instead of (8.36) and (8.52) (spec 001, 3.7)."""
-    check(particle(AVERAGE, steps, hessian="average"), cost, hamiltonian, (10, 9))
-
-
-def test_particle_converges():
-    """E10: averages of costates and the Hamiltonian of order 2, against N = 1280; each from the one before."""
-    counts = 10 * 2 ** np.arange(8)
-    runs, last = [], None
-    for n in counts:
-        last = particle(GONZALEZ, int(n), guess=last)
-        check(last, last.cost, last.hamiltonian[0], (10, 9))
-        runs.append([*last.average_costates[[2, 5]], last.hamiltonian[0]])
-    assert last.cost == pytest.approx(0.7343038856, abs=0.6e-10)
-    assert runs[-1] == pytest.approx([0.3891723138, 0.2979367502, 0.572486365], abs=6e-10)
-    errors = np.abs(np.array(runs[:-1]) - runs[-1])
-    for n, expected in {10: (7.31e-3, 7.21e-3, 1.50e-3), 20: (1.79e-3, 1.79e-3, 4.0e-4), 160: (2.74e-5, 2.74e-5, 6.3e-6)}.items():
-        np.testing.assert_allclose(errors[counts[:-1] == n][0], expected, rtol=0.01)
-    for column in errors[:6].T:
-        assert fitted_order(1 / counts[:6], column) == pytest.approx(2, abs=0.05)
-    # The continuous problem
-    assert (4 * last.cost - 0.7343071444) / 3 == pytest.approx(0.73430279928, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("method", "steps", "cost", "hamiltonian", "direct", "direct_range"),
-    [
-        (GONZALEZ, 20, 4011720.9389, 655085.4796, 4013556.2366, (319776.6, 985473.2)),
-        (GONZALEZ, 40, 3988023.9134, 647986.1177, 3987551.8848, (571469.2, 688444.8)),
-        (GONZALEZ, 80, 3982757.4303, 647065.9994, 3982729.3311, None),
-        (MIDPOINT, 20, 3992601.7558, 650965.9832, 3992301.9652, None),
-        (MIDPOINT, 40, 3983907.3585, 647845.0013, 3983888.3240, None),
-        (MIDPOINT, 80, 3981747.0244, 647067.4579, None, None),
-    ],
-    ids=str,
-)
-def test_three_link(method, steps, cost, hamiltonian, direct, direct_range):
-    """E11."""
-    found = three_link(method, steps)
-    check(found, cost, hamiltonian, (4, 4), direct, direct_range)
-    if steps == 40:
-        drift = np.abs(found.solution.balance - found.solution.balance[0]).max()
-        assert drift == pytest.approx(1.33, abs=0.01) if method == MIDPOINT else drift < 1e-11
+def test_manipulator_without_gravity():
+    """E6: the value of the same branch for g = 0."""
+    numbers, _ = rows("siebert/three-link", steps=[40, 80], method="GC", gravity=0.0)
+    assert numbers["limit"]["GC"] == pytest.approx(726761.7357, rel=5e-6)
 
 
 @pytest.mark.slow
-def test_three_link_in_the_limit():
-    """The continuous problem of E6: J = 3981028.3252, angles (1.7335442, -1.5473947, 2.6640863) in the middle, H about 646808."""
-    found, runs = None, {}
-    for n in (20, 40, 80, 160, 320, 640, 1280):
-        found = runs[n] = three_link(GONZALEZ, n, guess=found)
-        check(found, found.cost, found.hamiltonian[0], (4, 4))
-    a, b = runs[640], runs[1280]
-    assert (4 * b.cost - a.cost) / 3 == pytest.approx(3981028.3252, abs=0.01)
-    middle = [r.x[len(r.x) // 2, :3] + [np.pi / 2, -np.pi / 2, np.pi / 2] for r in (a, b)]
-    np.testing.assert_allclose((4 * middle[1] - middle[0]) / 3, [1.7335442, -1.5473947, 2.6640863], atol=1e-6)
-    assert b.hamiltonian[0] == pytest.approx(646808, abs=2)
-    # Newton's method grows in proportion to the number of steps.
-    assert b.solve_seconds / b.iterations < 4 * 16 * runs[80].solve_seconds / runs[80].iterations
+@pytest.mark.parametrize("method", ["BEM", "REM", "GC"])
+def test_limit_of_the_manipulator(method):
+    """E6: costs, angles in the middle of the time, and the Hamiltonian approach those of the continuous problem with order 2."""
+    _, table = rows("siebert/three-link", steps=[10, 20, 40, 80, 160], method=method)
+    reference = three_link.REFERENCES["free"]
+    costs_agree(table, reference)
+    limit_agrees(table, method, [10, 20, 40, 80, 160], reference, 1e-7)
+    low, high = table[method, 160]["hamiltonian"]
+    assert low < 646808 < high
+    angles = []
+    for n in (40, 80):
+        numbers, _ = rows("siebert/three-link", steps=n, method=method)
+        angles.append((n, np.array([numbers["coordinates"][joint][n // 2] for joint in three_link.JOINTS])))
+    assert extrapolated(*angles) == pytest.approx([1.7335442, -1.5473947, 2.6640863], abs=2e-5)
 
 
-def test_studies():
-    """They give the same numbers; boundary values and parameters are options."""
-    table = reproduce("siebert/pendulum", steps=[10, 20]).numbers["table"]
-    assert table["method"] == ["Greenspan", "Greenspan", "Midpoint", "Midpoint"]
-    assert table["cost"] == pytest.approx([7.70040015, 6.71193344, 7.87884036, 6.75821511], abs=6e-9)
-    assert table["cost_direct"] == pytest.approx([7.69958690, 6.71186991, 7.87813412, 6.75814142], abs=6e-9)
-    # Twice the mass: twice the torque, four times the cost
-    heavy = reproduce("siebert/pendulum", steps=20, mass=2.0).numbers
-    assert heavy["cost"] == pytest.approx(4 * 6.71193344, rel=1e-8)
-    # Her half circle takes no effort.
-    free = {"end_position": [-1, 0, 0], "end_momentum": [0, -1, 0]}
-    assert reproduce("siebert/particle", steps=[80], reference=160, **free).numbers["cost"] < 1e-5
-    numbers = reproduce("siebert/particle", steps=[10, 20, 40], reference=80).numbers
-    assert numbers["reference"]["costate_q3"] == pytest.approx(0.3892833438, abs=6e-11)
-    assert numbers["hamiltonian"] == pytest.approx([0.572384774] * 2, abs=6e-10)
-    arm = reproduce("siebert/three-link-indirect", steps=[40]).numbers
-    assert arm["cost"] == pytest.approx(3988023.9134, abs=6e-5)
-    assert arm["direct"]["cost"] == pytest.approx(3987551.8848, abs=6e-5)
+def test_lower_minima_of_the_manipulator():
+    """E4, E6: other guesses lead to other minima: the third link turns almost once; and the lower one of her u3 <= 0.
+
+    The digest's largest angles are those of GC with 20 steps; with more they are -3.77 and 6.23.
+    """
+    numbers, _ = rows("siebert/three-link", steps=[40, 80], method="GC", middle=[1.5, -3.7, 6.2])
+    assert numbers["limit"]["GC"] == pytest.approx(2213379.34, rel=2e-6)
+    numbers, _ = rows("siebert/three-link", steps=20, method="GC", middle=[1.5, -3.7, 6.2])
+    assert agrees(numbers["coordinates"]["elbow"].min(), "-3.77")
+    assert agrees(numbers["coordinates"]["wrist"].max(), "6.26")
+    numbers, _ = rows("siebert/three-link", steps=20, method="GC", middle=[1.27, -4.2, 3.22], lower=[None, None, 0.0])
+    assert agrees(numbers["cost"], "3601181")
 
 
 @pytest.mark.slow
-def test_three_link_without_gravity():
-    """The same branch without gravity (E6): J = 726761.7357 in the limit."""
-    table = reproduce("siebert/three-link-indirect", steps=[80, 160], gravity=0.0).numbers["table"]
-    for a, b in (table["cost"][:2], table["cost"][2:], table["cost_direct"][:2]):
-        assert (4 * b - a) / 3 == pytest.approx(726761.7357, rel=1e-5)
+def test_limits_of_the_lower_minima():
+    for friction, cost in ((0.0, 2213379.34), (300.0, 4294982.97)):
+        numbers, _ = rows("siebert/three-link", steps=[80, 160], method=["REM", "GC"], middle=[1.5, -3.7, 6.2], friction=friction)
+        for method in ("REM", "GC"):
+            assert numbers["limit"][method] == pytest.approx(cost, rel=5e-6)
+
+
+# E4: one torque with one sign; E5: friction
+
+
+@pytest.mark.parametrize("method", ["REM", "GC"])
+def test_manipulator_with_a_bound(method):
+    """E4. Her u3 >= 0 is our torque u3 <= 0."""
+    numbers, table = rows("siebert/three-link", steps=[10, 20], method=method, upper=[None, None, 0.0])
+    costs_agree(table, three_link.REFERENCES["u3 <= 0"])
+    assert numbers["controls"]["u3"].max() <= 1e-8
+    assert np.sum(np.abs(numbers["controls"]["u3"]) < 1e-3) > 5  # it is the bound that makes it dear
+    row = table[method, 20]
+    if method == "REM":
+        assert row["balance_drift"] < 2e-10
+        assert agrees(row["T_end"], "9.1e-2")
+    else:
+        assert agrees(row["balance_drift"], "1.1")
+
+
+def test_manipulator_with_the_opposite_bound():
+    """E4: the other sign gives another value, so signs count."""
+    _, table = rows("siebert/three-link", steps=[20, 40], method="REM", lower=[None, None, 0.0])
+    costs_agree(table, three_link.REFERENCES["u3 >= 0"])
+
+
+@pytest.mark.parametrize("method", ["REM", "GC"])
+def test_manipulator_with_friction(method):
+    """E5. Energy minus work plus losses is constant with REM."""
+    _, table = rows("siebert/three-link", steps=[10, 20], method=method, friction=300.0)
+    costs_agree(table, three_link.REFERENCES["friction"])
+    drift = max(row["balance_drift"] for row in table.values())
+    assert drift < 1e-10 if method == "REM" else drift > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["REM", "GC"])
+@pytest.mark.parametrize(("case", "options"), [("u3 <= 0", {"upper": [None, None, 0.0]}), ("friction", {"friction": 300.0})])
+def test_limits_with_bound_and_friction(case, options, method):
+    """E4, E5."""
+    steps = [10, 20, 40, 80, 160]
+    _, table = rows("siebert/three-link", steps=steps, method=method, **options)
+    costs_agree(table, three_link.REFERENCES[case])
+    limit_agrees(table, method, steps, three_link.REFERENCES[case], 1e-7)
+
+
+@pytest.mark.slow
+def test_limit_with_the_opposite_bound():
+    """E4."""
+    _, table = rows("siebert/three-link", steps=[20, 40, 80, 160], method="REM", lower=[None, None, 0.0])
+    limit_agrees(table, "REM", [20, 40, 80, 160], three_link.REFERENCES["u3 >= 0"], 2e-6)
+
+
+# E7: the satellite
+
+
+@pytest.mark.slow
+def test_satellite():
+    """E7. Momentum and energy balance hold to round-off (of terms of 1e3 Nms and 7e3 J); the centre of mass stays where it is."""
+    _, table = rows("siebert/satellite-ocp", steps=20, method="REM")
+    costs_agree(table, satellite_control.REFERENCES[0.0])
+    row = table["REM", 20]
+    assert row["momentum"] < 1e-10
+    assert row["balance_drift"] < 1e-10
+    check(row["main_end"], "0.12415 0.03104 -0.06208")
+    check(row["rotors_end"], "-6.698 -15.877 -20.160")
+    assert agrees(row["T_max"], "7028.4")
+    assert agrees(row["T_end"], "2.8e-3")
+
+
+@pytest.mark.slow
+def test_satellite_with_friction():
+    """E7."""
+    _, table = rows("siebert/satellite-ocp", steps=[20, 40], method="REM", friction=100.0)
+    costs_agree(table, satellite_control.REFERENCES[100.0])
+    for row in table.values():
+        check(row["main_end"], "0.12415 0.03104 -0.06208")
+        assert max(row["momentum"], row["balance_drift"]) < 1e-9
+
+
+@pytest.mark.parametrize("friction", [0.0, 100.0])
+def test_reduced_satellite(friction):
+    """E7: the problem of six states has the limit of both others; Romberg's scheme, since a step of RATTLie is symmetric."""
+    turn = np.pi / np.sqrt(14) * np.arange(1, 4)
+    cost = {n: satellite_control.reduced(turn, 5.0, n, friction).solve().cost for n in (20, 40, 80)}
+    coarse, fine = extrapolated((20, cost[20]), (40, cost[40])), extrapolated((40, cost[40]), (80, cost[80]))
+    assert fine + (fine - coarse) / 15 == pytest.approx(float(satellite_control.REFERENCES[friction]["limit"]), rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("friction", [0.0, 100.0])
+def test_limits_of_the_satellite(friction):
+    """E7: GC with Euler angles is always cheaper than REM, and keeps neither momentum nor, with friction, energy. (Its formulas are long:
+    to compile them takes a minute, once.)"""
+    reference = satellite_control.REFERENCES[friction]
+    _, table = rows("siebert/satellite-ocp", steps=[20, 40, 80], friction=friction)
+    _, coarse = rows("siebert/satellite-ocp", steps=10, method="GC", friction=friction)
+    table = coarse | table
+    costs_agree(table, reference)
+    limit_agrees(table, "REM", [20, 40, 80], reference, 1e-4)
+    limit_agrees(table, "GC", [10, 20, 40, 80], reference, 2e-7)
+    for n in (20, 40, 80):
+        assert table["GC", n]["cost"] < table["REM", n]["cost"]
+        assert table["REM", n]["momentum"] < 1e-9 < table["GC", n]["momentum"]
+    if not friction:
+        assert agrees(table["GC", 20]["momentum"], "3.8")
+
+
+@pytest.mark.slow
+def test_satellite_with_ten_steps():
+    """E7. The rotors turn by more than 2 rad in a step, and there are other minima; large friction first leads around them."""
+    via = [1600, 800, 400, 200]
+    for friction in (100.0, 0.0):
+        _, table = rows("siebert/satellite-ocp", steps=10, method="REM", friction=friction, via=via)
+        costs_agree(table, satellite_control.REFERENCES[friction])
+        check(table["REM", 10]["main_end"], "0.12415 0.03104 -0.06208")
+        via += [100, 50, 20]
+
+
+# E8: the crane
+
+
+def test_crane():
+    """E8."""
+    numbers, table = rows("siebert/crane", steps=[20, 40], method=["BEM", "REM"])
+    costs_agree(table, crane.REFERENCE)
+    check(table["REM", 40]["u_start"], "360.2648 -124.7457")
+    check(table["REM", 40]["u_end"], "-361.9874 -88.3562")
+    assert agrees(table["REM", 40]["T_max"], "482.16")
+    assert max(row["balance_drift"] for row in table.values()) < 1e-10  # of 4e3 J
+    assert numbers["coordinates"]["rope"].min() > 0.2
+
+
+def test_crane_by_gc():
+    """E8."""
+    _, table = rows("siebert/crane", steps=[40, 80, 160], method="GC")
+    costs_agree(table, crane.REFERENCE)
+    limit_agrees(table, "GC", [40, 80, 160], crane.REFERENCE, 1e-5)
+    assert agrees(table["GC", 40]["balance_drift"], "10.0")
+
+
+def test_crane_with_ten_steps():
+    """E8."""
+    for method, guess in (("BEM", "optimum"), ("REM", "course")):
+        _, table = rows("siebert/crane", steps=10, method=method, guess=guess)
+        costs_agree(table, crane.REFERENCE)
+
+
+def test_crane_with_three_of_four_velocities():
+    """E8: what is left of the fourth."""
+    _, table = rows("siebert/crane", steps=40, method="REM", full_velocity=False)
+    assert agrees(table["REM", 40]["cost"], crane.REFERENCE_THREE["REM"][40])
+    assert agrees(table["REM", 40]["load_velocity_end"][1], "0.30")
+    assert table["REM", 40]["T_end"] == pytest.approx(100 * 0.3006**2 / 2, rel=1e-3)
+
+
+def test_limit_of_the_crane():
+    """E8."""
+    _, table = rows("siebert/crane", steps=[40, 80, 160], method="BEM")
+    costs_agree(table, crane.REFERENCE)
+    limit_agrees(table, "BEM", [40, 80, 160], crane.REFERENCE, 3e-6)

@@ -120,7 +120,7 @@ def satellite_ocp(
 
     The guess is the optimum of the reduced problem (:func:`reduced`), ``reduced_cost``. ``via``: frictions with which the problem is solved
     before, one after the other, each from the solution before. With 10 steps the rotors turn by 2 rad and more in a step, and there are
-    minima far from the continuous solution; [100, 50, 20] leads around them.
+    minima far from the continuous solution; [1600, 800, 400, 200, 100, 50, 20] leads around them.
 
     ``table``, ``limit`` and others: as of ``siebert/three-link``; further columns: the largest component of the angular momentum about the
     origin, where the main body is at the end, and how far the rotors have turned.
