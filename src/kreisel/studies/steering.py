@@ -232,7 +232,7 @@ def beam_tip(
     rigid = simulate(system, horizon, horizon / steps, scheme, controls=straight)
     if not rigid.success:
         raise ValueError(f"the torque of a rigid arm: {rigid.message}")
-    bounds = {} if torque is None else {"motor": (-torque, torque)}
+    bounds: dict[Any, Any] = {} if torque is None else {"motor": (-torque, torque)}
     result = solved(OptimalControl(system, horizon, steps, end=end, bounds=bounds, guess=rigid), scheme, f"{method}, {steps} steps")
     goal = length * np.array([np.cos(angle), np.sin(angle), 0])
     tip, tip_rigid = (sol.position(nodes[-1]) for sol in (result.solution, rigid))
