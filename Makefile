@@ -26,6 +26,8 @@ demo: $(READY)
 	@echo
 	$(BIN)/python examples/beams.py
 	@echo
+	$(BIN)/python examples/control.py
+	@echo
 	$(BIN)/python examples/groups.py
 
 test: $(READY) lint
@@ -44,6 +46,8 @@ bench: $(READY_BENCH)
 	$(BIN)/python bench/top.py
 	$(BIN)/python bench/beam.py
 	$(BIN)/python bench/rotations_dynamics.py
+	$(BIN)/python bench/multibody.py
+	$(BIN)/python bench/control.py
 	$(BIN)/python bench/sweep.py
 	$(BIN)/python bench/groups.py
 	$(BIN)/python bench/linear.py

@@ -1,7 +1,8 @@
 """Optimal control by plain CasADi and IPOPT: the baseline of bench/control.py. Usage: python bench/control_casadi.py [starts]
 
 Three problems, written by hand as a good user would, without Kreisel: every step is an SX expression, IPOPT gets CasADi's exact sparse
-derivatives, MUMPS and its defaults (tol 1e-8). Loads have the sign of the thesis (Siebert 2012): a positive u takes energy out.
+derivatives, MUMPS and its defaults (tol 1e-8). Loads of manipulator and satellite have the sign of the thesis (Siebert 2012): a positive u
+takes energy out.
 
 A problem is made from a `Guess`, which speaks of joint coordinates at the nodes only, so that another solver can start from the very same:
 multipliers start at zero, redundant coordinates and velocities are those of the joint coordinates and their rates.

@@ -31,5 +31,5 @@ if __name__ == "__main__":
     print("A three-link manipulator, 3 s from rest to rest with the least effort, 20 steps:")
     print(table())
     kr.view.scene(results["BEM"].solution, out / "manipulator.html")
-    kr.view.plot(results["BEM"]).savefig(out / "manipulator.png", dpi=120)
+    kr.view.plot(results["BEM"])[0].figure.savefig(out / "manipulator.png", dpi=130)
     print(f"\nwrote {out / 'manipulator.html'} and {out / 'manipulator.png'}")

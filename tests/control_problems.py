@@ -184,7 +184,7 @@ def satellite(steps: int = 20, **options) -> tuple[Stages, ca.Function]:
     def place(y: ca.SX) -> ca.SX:
         phi, theta, alpha = ca.vertsplit(y, 3)
         s, K = ca.dot(theta, theta), ca.skew(theta)
-        d = ca.horzsplit(ca.SX.eye(3) + f1(s) * K + f2(s) * K @ K)
+        d = ca.horzsplit(ca.SX.eye(3) + f1(s) * K - f2(s) * K @ K)
         rotors = []
         for i, (a, b) in enumerate(off):
             rotors += [ca.cos(alpha[i]) * d[a] + ca.sin(alpha[i]) * d[b], ca.cos(alpha[i]) * d[b] - ca.sin(alpha[i]) * d[a]]
@@ -210,3 +210,16 @@ def satellite(steps: int = 20, **options) -> tuple[Stages, ca.Function]:
     )  # fmt: skip
     y, rate = ca.SX.sym("y", 9), ca.SX.sym("rate", 9)
     return problem, ca.Function("move", [y, rate], [ca.jtimes(place(y), y, rate)])
+
+
+def satellite_guess(problem: Stages, move: ca.Function) -> tuple[np.ndarray, np.ndarray]:
+    """A turn about the axis of the target, with rotors that keep the angular momentum zero; rest at both ends, no torques."""
+    inertia = np.array([[2404.7911, 90.4933, 114.6225], [90.4933, 2043.8421, 156.2977], [114.6225, 156.2977, 1561.5297]])  # spec/001, 4
+    s = np.linspace(0, 1, problem.steps + 1)[:, None]
+    turn, rate = 3 * s**2 - 2 * s**3, 6 * (s - s**2) / 5.0
+    target = np.pi / np.sqrt(14) * np.array([1.0, 2.0, 3.0])
+    rotors = -inertia @ target / 212.0576
+    y = np.hstack([np.zeros((len(s), 3)), turn * target, turn * rotors])
+    w = np.array([np.array(move(*row)).ravel() for row in zip(y, np.hstack([0 * y[:, :3], rate * target, rate * rotors]), strict=True)])
+    guess = np.hstack([y[:-1], w[:-1], y[1:], np.zeros((problem.steps, 3))])
+    return guess, np.concatenate([y[-1], w[-1]])

@@ -16,3 +16,10 @@ def test_beams():
     for sol in spaghetti.runs.values():
         np.testing.assert_allclose(sol.momentum[-1], [50, 0, 0], atol=1e-10)
     assert spaghetti.table().count("\n") == 3
+
+
+def test_control():
+    results = example("control").results
+    bem, rem, gc = (results[name] for name in ("BEM", "REM", "GC"))
+    np.testing.assert_allclose([bem.cost, rem.cost, gc.cost], [3987882.0165, 3987882.0165, 3987959.42], rtol=1e-8)
+    assert np.ptp(bem.solution.balance) < 1e-10 < np.ptp(gc.solution.balance)

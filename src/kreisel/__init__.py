@@ -85,7 +85,7 @@ from kreisel.methods.legendre import hamiltonian_of
 
 if TYPE_CHECKING:
     from kreisel import exact, frames, inertia, rotations, stability, view
-    from kreisel.control import Condition, Cost, Ipopt, OptimalControl, Target, duration, effort, final, running
+    from kreisel.control import Condition, Cost, Ipopt, OptimalControl, Structured, Target, duration, effort, final, running
     from kreisel.simulation import (
         InconsistentStart,
         Modes,
@@ -133,7 +133,7 @@ _LATER = (
 )
 # Modules of their own, when they are asked for.
 _SWEEPS = ("Design", "sweep")
-_CONTROL = ("Condition", "Cost", "Ipopt", "OptimalControl", "Target", "duration", "effort", "final", "running")
+_CONTROL = ("Condition", "Cost", "Ipopt", "OptimalControl", "Structured", "Target", "duration", "effort", "final", "running")
 _MODULES = ("control", "exact", "frames", "inertia", "rotations", "stability", "view")
 
 
@@ -231,6 +231,7 @@ __all__ = [
     "Spring",
     "State",
     "Status",
+    "Structured",
     "System",
     "Target",
     "Thrust",

@@ -333,11 +333,17 @@ def _give(result: Result, as_json: bool, plot: Path | None) -> None:
         show(f"wrote {plot}")
 
 
+#: Too much for a page; --json has it.
+_LONG = ("runs", "controls", "states", "coordinates")
+
+
 def _show(numbers: dict[str, Any]) -> None:
     """Plain numbers first, then tables."""
     tables = {}
     rows = []
     for name, value in numbers.items():
+        if name in _LONG:
+            continue
         if (
             isinstance(value, dict)
             and value
@@ -353,8 +359,7 @@ def _show(numbers: dict[str, Any]) -> None:
             flat = [_flat(row) for row in value]
             tables[name] = (list(flat[0]), [[_short(x) for x in row.values()] for row in flat])
         elif isinstance(value, dict):
-            if name != "runs":  # too much for a page; --json has it
-                rows += [(key, _short(x)) for key, x in _flat({name: value}).items()]
+            rows += [(key, _short(x)) for key, x in _flat({name: value}).items()]
         else:
             rows.append((name, _short(value)))
     _table("", ("name", "value"), rows)

@@ -239,6 +239,42 @@ def test_prescribed_motions():
     np.testing.assert_allclose(torque[1:-1], -9.81 * 0.5 * np.cos(4 * sol.t[1:-1]), atol=1e-3)
 
 
+def driven():
+    """A crank with a prescribed angle, a body on it, and a table on a prescribed way to which that body is tied by a spring."""
+    m = kr.Mechanism(gravity=GRAVITY)
+    m.body("crank", 1.0, (0.1, 0.1, 0.2), position=(0.5, 0, 0))
+    m.joint(kr.Revolute("ground", "crank", at=(0, 0, 0), axis=(0, 1, 0), name="hinge"))
+    m.joint(kr.PrescribedJoint("hinge", lambda t: 1.5 * t**2 + ca.sin(3 * t) - 3 * t, name="motor"))
+    m.body("bob", 0.5, (0.02, 0.03, 0.04), position=(1.2, 0, 0))
+    m.joint(kr.Spherical("crank", "bob", at=(1, 0, 0), name="ball"))
+    m.body("table", 2.0, (0.1, 0.2, 0.3), position=(3, 0, 0), velocity=(1, 0, 0))
+    m.joint(kr.Prescribed("table", position=lambda t: ca.vertcat(3 + ca.sin(t), 0, 0.3 * t**2), name="guide"))
+    m.force(kr.Spring("bob", "table", 30.0, name="spring"))
+    return m
+
+
+def belt():
+    """A sled on a blade that is carried along across, by a given velocity."""
+    m = kr.Mechanism()
+    m.body("sled", 1.0, (0.1, 0.1, 0.2), velocity=(1, 0.5, 0), omega=(0, 0, 2))
+    m.joint(kr.Pfaffian("belt", "sled", lambda t, sled: ca.dot(sled.R[:, 1], sled.velocity) - 0.5 * ca.cos(t)))
+    return m
+
+
+@pytest.mark.parametrize("make", [driven, belt])
+def test_prescribed_motions_do_work(make):
+    """It is in the balance of energy: by BEM exactly, by others to their order."""
+    sol = kr.simulate(make().system("directors"), 1, 0.02, kr.BEM())
+    assert np.ptp(sol.energy) > 1
+    assert np.ptp(sol.balance) < 1e-14 * max(np.ptp(sol.energy), 20)
+    for coordinates, method in (("S3R3", kr.RATTLie()), ("SE3", kr.GeneralizedAlpha())):
+        drift = [np.ptp(kr.simulate(make().system(coordinates), 1, h, method).balance) for h in (0.02, 0.01)]
+        assert drift[0] < 1e-3 * np.ptp(sol.energy)
+        assert drift[0] / drift[1] == pytest.approx(4, rel=0.1)
+    assert make().system().rheonomic
+    assert not kr.models.four_bar().rheonomic
+
+
 def test_knife_edge_runs_in_circles():
     """A sled that spins and moves along its blade goes round at constant speed."""
     m = kr.Mechanism()

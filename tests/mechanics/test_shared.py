@@ -118,6 +118,9 @@ def test_points_on_a_line_closed_loops_and_the_ground():
     assert (loop.dim, kr.models.bricard().dim) == (20, 60)
     first, second = (kr.simulate(s, 0.2, 0.02, kr.BEM()) for s in (kr.models.bricard(), loop))
     assert_allclose(second.position("rod 5"), first.position("rod 5"), atol=1e-10)
+    forces = [sol.joint("P1", "consistent").reaction_force for sol in (first, second)]
+    assert np.abs(forces[0]).max() > 1
+    assert_allclose(forces[1], forces[0], atol=1e-6)  # of least norm, both
     assert kr.models.slider_crank("natural").nodes[0].labels[-1] == "point of wrist pin [0]"
 
 

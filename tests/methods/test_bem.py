@@ -207,8 +207,8 @@ def test_rules_of_the_joints_in_the_middle_of_a_step(kind):
     middle = (q0 + q) / 2
     P = np.hstack([whole(middle).full(), free(middle).full()])
     n = len(joint.freedoms)
-    assert np.abs(G(middle).full() @ P).max() < 1e-13
-    np.testing.assert_allclose(rates(middle, np.zeros(24)).full() @ P, np.hstack([np.zeros((n, 6)), np.eye(n)]), atol=1e-13)
+    assert np.abs(G(middle).full() @ P).max() < 1e-14
+    np.testing.assert_allclose(rates(middle, np.zeros(24)).full() @ P, np.hstack([np.zeros((n, 6)), np.eye(n)]), rtol=0, atol=1e-14)
     assert np.abs(rates_covariant(middle, np.zeros(24)).full() @ P - np.hstack([np.zeros((n, 6)), np.eye(n)])).max() > 1e-2
 
 

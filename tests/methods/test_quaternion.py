@@ -167,5 +167,5 @@ def test_what_does_not_fit():
         kr.simulate(linked().system("S3R3"), 1, 0.1, kr.QuaternionEM())
     with pytest.raises(ValueError, match=r"RATTLie does not fit.*the mass matrix must be constant"):
         kr.simulate(linked().system("quaternions"), 1, 0.1, kr.RATTLie())
-    with pytest.raises(ValueError, match=r"coordinates must be one of .*directors, quaternions, .*got 'euler'"):
+    with pytest.raises(ValueError, match=r"coordinates must be one of .*directors, natural, quaternions, .*got 'euler'"):
         linked().system("euler")

@@ -246,7 +246,7 @@ def test_wrong_kinds():
         sol.velocity("bob", frame="moon")
     with pytest.raises(ValueError, match=r"t must lie within the run, \[0.0, 0.1\]"):
         sol(0.2)
-    with pytest.raises(ValueError, match="multipliers must be 'raw', 'interpolated' or 'separate', got 'best'"):
+    with pytest.raises(ValueError, match="multipliers must be 'raw', 'interpolated', 'separate' or 'consistent', got 'best'"):
         sol.multipliers("best")
 
 

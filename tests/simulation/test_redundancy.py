@@ -40,6 +40,17 @@ def test_joints_in_one_place_share_the_load(method):
     assert three.constraint_violation.max() < 1e-14
 
 
+def test_better_multipliers_accelerations_and_the_derivative_of_a_step():
+    """As of one joint: each of three bears a third, by every kind of multipliers; steps have the same derivative."""
+    one, three = (kr.simulate(pendulum(n).system(), until=0.2, step=0.01) for n in (1, 3))
+    np.testing.assert_allclose(three.a, one.a, atol=1e-10)
+    for kind in ("interpolated", "separate", "consistent"):
+        whole, parts = one.multipliers(kind), three.multipliers(kind).reshape(len(one.t), 3, 3)
+        assert np.abs(whole).max() > 1
+        np.testing.assert_allclose(parts, np.repeat(whole[:, None] / 3, 3, axis=1), atol=1e-9)
+    np.testing.assert_allclose(three.step_matrix(5), one.step_matrix(5), atol=1e-8)
+
+
 def loop(coordinates="S3R3", lean=0.0):
     """A parallelogram of bars on spatial hinges, of which planar motion needs only a part: 3 redundant rows."""
     m = kr.Mechanism(gravity=(0, -9.81, 0))

@@ -36,6 +36,9 @@ SMALL = {
     "siebert/satellite-forward": {"steps": [5, 10]},
     "siebert/satellite-friction": {"steps": [5]},
     "siebert/gyro-top": {"steps": [0.01], "t_end": 0.1},
+    "siebert/three-link": {"steps": [5, 10], "method": ["REM", "GC"]},
+    "siebert/satellite-ocp": {"steps": [20], "method": "REM"},
+    "siebert/crane": {"steps": [20], "method": ["BEM", "REM"]},
     "siebert/pendulum": {"steps": [10, 20]},
     "siebert/particle": {"steps": [10, 20], "reference": 40},
     "siebert/three-link-indirect": {"steps": [20]},
@@ -68,7 +71,7 @@ WITHOUT_RUN = {
 #: Of systems that are no bodies.
 COORDINATES_ALONE = {
     "sadlowski/oscillators", "mueller/four-bar-baumgarte", "mueller/brick-pendulum", "mueller/free-body", "siebert/pendulum",
-    "siebert/particle", "siebert/three-link-indirect",
+    "siebert/particle", "siebert/three-link-indirect", "siebert/crane",
 }  # fmt: skip
 OF_A_RUN = {"t_end", "position", "rotation", "velocity", "energy_start", "energy_end", "max_constraint", "newton_iterations_mean"}
 
@@ -127,6 +130,11 @@ def test_parameters_of_model_and_method_are_options():
         ("sadlowski/rotation-generation", {"steps": -0.1}, "must be positive"),
         ("sadlowski/rotation-generation", {"omega": [0, 0, 0]}, "not all zero"),
         ("sadlowski/step-operators", {"forms": "five"}, "there is no linear form 'five'"),
+        ("siebert/three-link", {"upper": [0.0]}, "three numbers"),
+        ("siebert/three-link", {"solver": "snopt"}, "there is no solver 'snopt'"),
+        ("siebert/three-link", {"formulation": "SE3"}, "has no option 'formulation'"),
+        ("siebert/crane", {"guess": "random"}, "guess must be 'optimum' or 'course'"),
+        ("siebert/satellite-ocp", {"at_rest": "none"}, "at_rest must be"),
     ],
 )
 def test_mistakes(name, options, message):

@@ -229,3 +229,10 @@ def test_scenes_of_long_beams_stay_small():
     (beam,) = scene_data(sol, fps=1e6)["flexible"]
     assert beam["points"] == 121
     assert len(beam["x"]) + len(beam["q"]) < 1.1e6
+
+
+def test_coarse_directors(tmp_path):
+    """Between far recorded times directors are not orthonormal; the scene shows the nearest rotations."""
+    sol = kr.simulate(kr.models.three_link(rates=(2.0, 0, 0)), 1, 0.2, kr.BEM())
+    text = kr.view.scene(sol, tmp_path / "coarse.html").read_text()
+    assert "link 1" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from kreisel.control.conditions import Joined, Target
 from kreisel.control.discrete import Discrete
 from kreisel.control.moment import Moment
-from kreisel.groups import S3, SO3, convert
-from kreisel.mechanics.carrier import Redundant
-from kreisel.mechanics.freedom import Ball
+from kreisel.control.outcome import Outcome
+from kreisel.groups import S3, SO3, Group, R, convert
+from kreisel.mechanics.carrier import Carrier, Redundant
+from kreisel.mechanics.freedom import Attitude, Ball
 from kreisel.mechanics.joints import Joint
 from kreisel.mechanics.natural import NaturalNode
 from kreisel.mechanics.node import Node, RigidNode
 from kreisel.mechanics.system import System
 from kreisel.mechanics.tree import Link, Tree, forest, start
+from kreisel.rotations import EulerAngles
 from kreisel.simulation.solution import Solution
 
 Array = NDArray[np.float64]
@@ -49,12 +51,29 @@ class Course:
         at_q = at_v = 0
         for node in system.nodes:
             n, d = node.group.n_params, node.size("v")
-            course.nodes[node.name] = state.q[:, at_q : at_q + n], state.v[:, at_v : at_v + d]
+            course.nodes[node.name] = q, v = state.q[:, at_q : at_q + n], state.v[:, at_v : at_v + d]
+            if isinstance(node, Carrier):
+                course.nodes |= {b.name: node.evaluate(b.name, q, v) for b in node.bodies}
             at_q, at_v = at_q + n, at_v + d
         course.poses = _poses(system, state.q, state.v)
-        middle = (t[1:] + t[:-1]) / 2
-        last = np.clip(np.searchsorted(solution.t, middle), 1, len(solution.t) - 1)
-        course.controls = {name: u[last] for name, u in solution.controls.items()}
+        for name, u in solution.controls.items():
+            # Means over the steps, so that the impulses stay the same.
+            impulse = np.concatenate([[0.0], np.cumsum(u[1:] * np.diff(solution.t))])
+            course.controls[name] = np.diff(np.interp(t, solution.t, impulse)) / np.diff(t)
+        return course
+
+    @classmethod
+    def of_result(cls, d: Discrete, outcome: Outcome, solution: Solution, times: Array) -> Course:
+        """Of an earlier result: its motion, and coordinates in which it was stepped that its solution does not show."""
+        course = cls.of_solution(solution, times)
+        number = {int(p): i for i, p in enumerate(d.transcription.places)}
+        z = np.vstack([outcome.y[:, : d.stages.sizes.z], outcome.end])
+        for node, places in zip(d.system.nodes, d.transcription.layout.nodes, strict=True):
+            if isinstance(node, Redundant) and isinstance(node.group, R):
+                at = number[places["q"]] + np.arange(node.group.dim)
+                s, old = np.linspace(0, 1, len(times)), np.linspace(0, 1, len(z))
+                q = np.stack([np.interp(s, old, z[:, i]) for i in at], axis=1)
+                course.nodes[node.name] = q, _rates_by_differences(node.group, q, times)
         return course
 
     @classmethod
@@ -71,14 +90,25 @@ class Course:
             for link in links:
                 for k, (at, _) in enumerate(link.at):
                     q[:, at] = values(link, k, tree.q[at])
-            # Velocities of the course: differences.
-            steps = np.array([tree.group.difference(a, b) for a, b in pairwise(q)]) / np.diff(times)[:, None]
-            v = np.vstack([steps[:1], (steps[1:] + steps[:-1]) / 2, steps[-1:]])
-            v[0], v[-1] = tree.v, 0.0
+            v = _rates_by_differences(tree.group, q, times)
+            v[0] = tree.v
             course.nodes[tree.name] = q, v
             Q, V = tree.group.symbol("q"), ca.SX.sym("v", tree.group.dim)
             found = tree.frames(Q, V)
             course.poses |= _evaluate(found, Q, V, q, v)
+        return course
+
+    @classmethod
+    def of_nodes(cls, nodes: Sequence[Node], times: Array, values: Mapping[str, Array]) -> Course:
+        """By coordinates of nodes, (n, numbers) each."""
+        course = cls()
+        for node in nodes:
+            q = values.get(node.name, np.repeat(node.q[None], len(times), axis=0))
+            course.nodes[node.name] = q, _rates_by_differences(node.group, q, times)
+            if isinstance(node, Carrier):
+                for body in node.bodies:
+                    q_body = node.evaluate(body.name, q, np.zeros((len(q), node.size("v"))))[0]
+                    course.nodes[body.name] = q_body, _rates_by_differences(body.group, q_body, times)
         return course
 
     def states(self, d: Discrete) -> Array:
@@ -101,7 +131,8 @@ class Course:
             if q.shape[1] == node.group.n_params and v.shape[1] == node.size("v"):
                 return q, v
         if isinstance(node, Tree) and all(b.name in self.poses for b in node.bodies):
-            q = self._joint_coordinates(node) if node.name not in self.nodes else self.nodes[node.name][0]
+            known = node.name in self.nodes and self.nodes[node.name][0].shape[1] == node.group.n_params
+            q = self.nodes[node.name][0] if known else self._joint_coordinates(node)
             if isinstance(node, Redundant):
                 return q, np.hstack([self._placed(b)[1] for b in node.bodies])
             return q, _rates(node, q, self)
@@ -109,11 +140,8 @@ class Course:
             return self._placed(node)
         if not self.poses and not self.nodes:
             return None
-        missing = [b.name for b in node.bodies if b.name not in self.nodes]
-        if not missing:
-            q, v = (np.hstack([self.nodes[b.name][k] for b in node.bodies]) for k in range(2))
-            if q.shape[1] == node.group.n_params:
-                return q, v
+        if isinstance(node, Redundant) and {node.name, *node.carried} <= set(self.nodes):
+            return self.nodes[node.name][0], np.hstack([self.nodes[name][1] for name in node.carried])
         raise ValueError(f"guess: it tells nothing of '{node.name}'")
 
     def _placed(self, node: Node) -> tuple[Array, Array]:
@@ -131,7 +159,7 @@ class Course:
                     q[k, at] = np.array(ca.evalf(ca.densify(f.value(A, B)))).ravel()
         for link in tree.links:
             for f, (at, _) in zip(link.freedoms, link.at, strict=True):
-                if f.turns:
+                if f.turns or (isinstance(f, Attitude) and isinstance(f.rotation, EulerAngles)):
                     q[:, at] = np.unwrap(q[:, at], axis=0)
                 elif isinstance(f, Ball):
                     q[:, at] = _continuous(q[:, at])
@@ -148,6 +176,12 @@ def _rates(tree: Tree, q: Array, course: Course) -> Array:
             for f, (_, at) in zip(link.freedoms, link.at, strict=True):
                 v[k, at] = np.array(ca.evalf(ca.densify(f.rate(A, B)))).ravel()
     return v
+
+
+def _rates_by_differences(group: Group, q: Array, times: Array) -> Array:
+    """Velocities of a course (n, numbers) from rest to rest."""
+    steps = np.array([group.difference(a, b) for a, b in pairwise(q)]) / np.diff(times)[:, None]
+    return np.vstack([0 * steps[:1], (steps[1:] + steps[:-1]) / 2, 0 * steps[:1]])
 
 
 def _frame(R: Array, x: Array, omega: Array, velocity: Array) -> Any:
@@ -217,8 +251,9 @@ def _target_poses(d: Discrete, target: Target) -> dict[str, tuple[Array | None, 
 
 
 def given(d: Discrete, times: Array, values: Mapping[Joined, Any]) -> Course:
-    """Joint coordinates, poses of free bodies ``{name: (positions or None, rotation matrices or None)}`` and controls, as the user gives
-    them: arrays over the times (of controls: over the steps), or functions of s in [0, 1]. Others stay as at the start."""
+    """Joint coordinates, poses of free bodies ``{name: (positions or None, rotation matrices or None)}``, coordinates of nodes that are no
+    bodies ``{name: (n, numbers)}`` and controls, as the user gives them: arrays over the times (of controls: over the steps), or functions
+    of s in [0, 1]. Others stay as at the start."""
     s = (times - times[0]) / (times[-1] - times[0])
     joints = {e.name for e in d.shown.elements if isinstance(e, Joint)}
     bodies, controls = {n.name for n in d.shown.bodies}, d.transcription.controls
@@ -229,19 +264,24 @@ def given(d: Discrete, times: Array, values: Mapping[Joined, Any]) -> Course:
             raise ValueError(f"guess: '{key}' needs {(len(at), *shape)} finite numbers, or a function of s in [0, 1]; got {y.shape}")
         return y
 
+    others = {n.name: n for n in d.system.nodes if not isinstance(n, Tree | RigidNode | NaturalNode)}
     known: dict[Any, Any] = {}
     inputs: dict[str, Array] = {}
+    coordinates: dict[str, Array] = {}
     for key, value in values.items():
         joint = key if isinstance(key, str) else key[0]
         if joint in controls:
             inputs[joint] = numbers(key, value, (), (s[1:] + s[:-1]) / 2)
         elif joint in joints:
             known[(key, "") if isinstance(key, str) else key] = numbers(key, value, (), s)[:, None]
+        elif joint in others:
+            coordinates[joint] = numbers(key, value, (others[joint].group.n_params,), s)
         elif joint in bodies:
             x, A = value
             known[joint] = (None if x is None else numbers(key, x, (3,), s), None if A is None else numbers(key, A, (3, 3), s))
         else:
-            raise ValueError(f"guess: there is no joint, free body or control '{joint}'; there are {sorted({*joints, *bodies, *controls})}")
+            there = sorted({*joints, *bodies, *others, *controls})
+            raise ValueError(f"guess: there is no joint, body, coordinate or control '{joint}'; there are {there}")
 
     def of_link(link: Link, k: int, start: Array) -> Array:
         f = link.freedoms[k]
@@ -259,6 +299,8 @@ def given(d: Discrete, times: Array, values: Mapping[Joined, Any]) -> Course:
         return np.repeat(start[None], len(s), axis=0)
 
     course = Course.of_joints(d.shown, times, of_link) if known else Course()
+    if coordinates:
+        course.nodes |= Course.of_nodes(list(others.values()), times, coordinates).nodes
     course.controls = inputs
     return course
 

@@ -177,8 +177,8 @@ class OptimalControl:
             same = g.discrete.stages.sizes == d.stages.sizes and g.discrete.steps == d.steps and type(g.discrete.method) is type(d.method)
             if same:
                 return g.outcome.y.copy(), g.outcome.end.copy(), g.outcome.multipliers
-            g = g.solution
-        if isinstance(g, Solution):
+            course = Course.of_result(g.discrete, g.outcome, g.solution, times)
+        elif isinstance(g, Solution):
             course = Course.of_solution(g, times)
         elif isinstance(g, Course):
             course = g

@@ -6,7 +6,7 @@ With increments of y_k = (z_k, x_k, u_k) and of the multipliers of (R, U - z_{k+
 
    H_k\,dy_k + R_y^T dr^R_k + U_y^T d\lambda_k + c_y^T dr^c_k - (d\lambda_{k-1}, 0, 0) &= a_k, \qquad
    R_y\,dy_k = b^R_k, \quad U_y\,dy_k - dz_{k+1} = b^U_k, \quad W c_y\,dy_k - dr^c_k = b^c_k, \\
-   H_N\,dz_N - d\lambda_{N-1} + e_z^T ds &= a_N, \qquad e_z\,dz_N - \delta\,ds = b^e, \quad W^e e_z\,dz_N - ds = b^e,
+   H_N\,dz_N - d\lambda_{N-1} + e_z^T ds &= a_N, \qquad e_z\,dz_N = b^e \quad\text{or}\quad W^e e_z\,dz_N - ds = b^e,
 
 the last ones for equations and for inequalities of the end (W: what a barrier or a penalty makes of a row). Three eliminations follow
 each other, from the last step to the first:
@@ -14,7 +14,8 @@ each other, from the last step to the first:
 - R_x is square: dx = X (dz, du) + R_x^{-1} b^R with X = -R_x^{-1} (R_z, R_u), and dz_{k+1} = A dz + B du + b.
 - The controls: with the costate d\lambda = V dz_{k+1} + p + F^T ds of the steps to come,
   Q_{uu} du = -(Q_{uz} dz + q_u + (F B)^T ds), Q = E^T (H + c_y^T W c_y) E + (A, B)^T V (A, B), E = (1, X, 1).
-- The end: F_0 dz_0 + f_0 = (D + \delta) ds, D the sum of (F B) Q_{uu}^{-1} (F B)^T.
+- The end: F_0 dz_0 + f_0 = D ds, D the sum of (F B) Q_{uu}^{-1} (F B)^T. Equations of the end that follow from others, or that the controls
+  cannot change, are left out; a Cholesky factorisation of D with pivots finds them.
 
 All Q_uu are positive definite if and only if the Hessian is so on the null space of R and U; rho e_z^T e_z, added to H_N and balanced on
 the right, makes that the null space of e, too, when rho is large. Otherwise the step where it fails is told.
@@ -154,7 +155,7 @@ class Factors:
         return out
 
     def times(self, m: Matrix, d: Vector) -> Vector:
-        """The product of the system without regularisation (delta = 0) with a vector."""
+        """The product of the system (without rho) with a vector."""
         s = self.stages.sizes
         y, r = np.zeros_like(d.y), np.zeros_like(d.r)
         _multiply(self._J, self._H, m.J, m.H, m.diagonal, d.y, d.r, y, r)

@@ -32,6 +32,10 @@ STAGE_COLUMNS = 21
 MODE, MAX_ITERATIONS, USE_RMS, SLOW, INEXACT, FLOOR, STALL = range(7)
 EXACT, SIMPLIFIED, FROZEN = range(3)
 
+#: An increment that no longer shrinks may be this many times larger and still count as rounding, if the residual has become so much
+#: smaller than that of the first guess.
+LARGER, DROP = 100.0, 1e-5
+
 # How a run ends.
 DONE, SINGULAR, NOT_FINITE, NOT_CONVERGED, CROSSING, NO_ROOM, TOO_FAR = range(7)
 
@@ -143,6 +147,7 @@ def drive(
             apply(ops, st[CONSTANT_ROWS], st[RESIDUAL], S, gather, scatter, x, y, r0, r0, True)
             refresh = have[s] == 0 or (mode != FROZEN and not constant)
             old, converged, code, stalls = -1.0, False, NOT_CONVERGED, 0
+            size, first = 0.0, 0.0
             for iteration in range(max_iterations):
                 S[2] += 1.0
                 for i in range(n + 1):
@@ -152,6 +157,12 @@ def drive(
                     for i in range(A.size):
                         A[i] = 0.0
                     apply(ops, st[MATRIX], st[UPDATE], S, gather, scatter, x, y, r, A, True)
+                    if iteration == 0 or stalls > 0:
+                        size = 0.0
+                        for i in range(n):
+                            size = max(size, abs(r[i]))
+                        if iteration == 0:
+                            first = size
                     bad = linear.factor_solve(meta, tab, A, W, piv, r)
                     if bad != 0:
                         have[s] = 0
@@ -205,13 +216,14 @@ def drive(
                     rate = e / old
                     # What is left after this increment: quadratic with an exact matrix, linear with a kept one.
                     left = e * rate * rate if fresh and not inexact else e * rate / max(1.0 - rate, 1e-3)
-                    # An exact matrix converges quadratically: what no longer shrinks, twice, is rounding. A kept one may just be slow
-                    # and does not count.
+                    # An exact matrix converges quadratically: what no longer shrinks, twice, is rounding, if it is small; or rather
+                    # small and the residual gone: close to a position where constraints become dependent, multipliers are known to a few
+                    # digits only, however well they do what they are for. A kept matrix may just be slow and does not count.
                     if rate <= 0.5:
                         stalls = 0
                     elif fresh and not inexact:
                         stalls += 1
-                    rounding = e < floor or (stalls > 1 and e < stall)
+                    rounding = e < floor or (stalls > 1 and (e < stall or (e < LARGER * stall and size < DROP * first)))
                     if (rate < 0.9 and left <= 1.0) or (rate > 0.5 and rounding and iteration > 1):
                         converged = True
                         break

@@ -112,6 +112,16 @@ class System:
         return any(self.pfaffian_rows)
 
     @property
+    def rheonomic(self) -> bool:
+        """Whether constraints depend on time, as those of prescribed motions do: these do work."""
+        return any(
+            ca.depends_on(self._rows(e, hook, t := ca.SX.sym("t")), t)
+            for hook, rows in (("constraint", self.rows), ("pfaffian", self.pfaffian_rows))
+            for e, n in zip(self.elements, rows, strict=True)
+            if n
+        )
+
+    @property
     def index(self) -> int:
         """The differentiation index of the equations of motion: 3 with holonomic constraints, 2 with only nonholonomic ones, 0 without."""
         return 3 if self.constrained else 2 if self.nonholonomic else 0
@@ -181,11 +191,16 @@ class System:
         nodes = [None if body == Ground.name else self.seat(body) for body in e.bodies]
         key = hook, e.signature(), tuple(n and n.signature() for n in nodes)
         if key not in self._counted:
-            q = [ca.SX(0, 1) if n is None else n.group.symbol("q") for n in nodes]
-            v = [ca.SX(0, 1) if n is None else ca.SX.sym("v", n.size("v")) for n in nodes]
-            p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in (e.parameters | e.memory).items()})
-            self._counted[key] = int(ca.SX(formula(p, ca.SX.sym("t"), *seen_by(e, p, nodes, q, v))).numel())
+            self._counted[key] = int(self._rows(e, hook, ca.SX.sym("t")).numel())
         return self._counted[key]
+
+    def _rows(self, e: Element, hook: str, t: ca.SX) -> ca.SX:
+        """The rows of an element, in symbols."""
+        nodes = [None if body == Ground.name else self.seat(body) for body in e.bodies]
+        q = [ca.SX(0, 1) if n is None else n.group.symbol("q") for n in nodes]
+        v = [ca.SX(0, 1) if n is None else ca.SX.sym("v", n.size("v")) for n in nodes]
+        p = SimpleNamespace(**{k: ca.SX.sym(k, np.size(a)) for k, a in (e.parameters | e.memory).items()})
+        return ca.SX(getattr(e, hook)(p, t, *seen_by(e, p, nodes, q, v)))
 
 
 class _Formulas(Element):

@@ -72,6 +72,11 @@ class _Prescribed(Accelerations):
 
 def separate(solution: Any) -> tuple[Array, Array, Array]:
     """Multipliers lam, accelerations, multipliers mu. If there is no grid point after, the three lie on one side."""
+    if solution._independent is not None:
+        inner, widen = solution._independent
+        lam, acceleration, mu = separate(inner)
+        lam, mu = widen(inner, lam, mu)
+        return lam, acceleration, mu
     n = len(solution.t)
     records = np.concatenate([solution._records, solution._beyond])
     t, q, v = records[:, T], solution._state("q", records), solution.v
@@ -98,6 +103,10 @@ def separate(solution: Any) -> tuple[Array, Array, Array]:
 
 def consistent(solution: Any) -> tuple[Array, Array, Array]:
     """Accelerations and multipliers that belong to q and v of each record by the index-1 equations."""
+    if solution._independent is not None:
+        inner, widen = solution._independent
+        acceleration, lam, mu = consistent(inner)
+        return acceleration, *widen(inner, lam, mu)
     return _evaluate(solution, Accelerations(("a",), ("lam",), ("mu",)))
 
 

@@ -97,8 +97,6 @@ class Reduced:
         """The solution with multipliers for all rows."""
         method = solution.method
         layout = Layout(self.original, method)
-        held = sum(self.original.rows)
-        rows = {"lam": self.kept[self.kept < held], "mu": self.kept[self.kept >= held] - held}
 
         def widened(records: Array) -> Array:
             out = np.zeros((len(records), layout.n_state))
@@ -110,37 +108,55 @@ class Reduced:
             memory = len(layout.memory_values)
             if memory:
                 out[:, layout.n_state - memory :] = records[:, solution._layout.n_state - memory :]
-            q = solution._state("q", records)
-            rest = np.setdiff1d(np.arange(len(self.matrix.rows)), self.kept)
-            for k, record in enumerate(records):
-                G = self.matrix(self.matrix.state(q[k], record[T]))
-                # Forces of rows left out, by those that were kept; multipliers along (-C, 1) do nothing.
-                Q, upper = np.linalg.qr(G[self.kept].T)
-                N = np.zeros((len(G), len(rest)))
-                N[self.kept], N[rest] = -solve_triangular(upper, Q.T @ G[rest].T), np.eye(len(rest))
-                useless = np.linalg.qr(N)[0]
-                for kind, states in (("lam", method.lam_states), ("mu", method.mu_states)):
-                    old_rows = solution.system.rows if kind == "lam" else solution.system.pfaffian_rows
-                    new_rows = self.original.rows if kind == "lam" else self.original.pfaffian_rows
-                    shift = 0 if kind == "lam" else held
-                    for name in states:
-                        full = np.zeros(len(G))
-                        given = solution._multipliers(getattr(solution._layout, kind), old_rows, name, record[None])[0]
-                        full[rows[kind] + shift] = given
-                        full = (full - useless @ (useless.T @ full))[shift : shift + sum(new_rows)]
-                        at = 0
-                        for places, n in zip(getattr(layout, kind), new_rows, strict=True):
-                            if n:
-                                out[k, places[name] : places[name] + n] = full[at : at + n]
-                            at += n
+            useless = self.useless(solution._state("q", records), records[:, T])
+            for kind, states in (("lam", method.lam_states), ("mu", method.mu_states)):
+                old_rows, new_rows = ((s.rows if kind == "lam" else s.pfaffian_rows) for s in (solution.system, self.original))
+                for name in states:
+                    given = solution._multipliers(getattr(solution._layout, kind), old_rows, name, records)
+                    full = self.least(useless, kind, given)
+                    at = 0
+                    for places, n in zip(getattr(layout, kind), new_rows, strict=True):
+                        if n:
+                            out[:, places[name] : places[name] + n] = full[:, at : at + n]
+                        at += n
             return out
 
         message = f"{solution.message}; redundant constraints: {', '.join(self.names)}"
         stats = replace(solution.stats, redundant=self.names)
-        return Solution(
+        new = Solution(
             layout, widened(solution._records), solution.status, message, stats, solution.events, solution._every,
             widened(solution._beyond), solution._inputs,
         )  # fmt: skip
+        new._independent = solution, self.all_multipliers
+        return new
+
+    def all_multipliers(self, solution: Solution, lam: Array, mu: Array) -> tuple[Array, Array]:
+        """Multipliers of all rows, from those of the rows that were kept, at the times of a solution without the others."""
+        useless = self.useless(solution.q, solution.t)
+        return self.least(useless, "lam", lam), self.least(useless, "mu", mu)
+
+    def useless(self, q: Array, t: Array) -> list[Array]:
+        """Multipliers that do nothing, at some places and times: along (-C, 1), where C gives the rows left out by those that were kept."""
+        rest = np.setdiff1d(np.arange(len(self.matrix.rows)), self.kept)
+        found = []
+        for q_k, t_k in zip(q, t, strict=True):
+            G = self.matrix(self.matrix.state(q_k, t_k))
+            Q, upper = np.linalg.qr(G[self.kept].T)
+            N = np.zeros((len(G), len(rest)))
+            N[self.kept], N[rest] = -solve_triangular(upper, Q.T @ G[rest].T), np.eye(len(rest))
+            found.append(np.linalg.qr(N)[0])
+        return found
+
+    def least(self, useless: list[Array], kind: str, given: Array) -> Array:
+        """Of the multipliers with the same forces as the given ones of the rows that were kept, those of least norm."""
+        held = sum(self.original.rows)
+        part = slice(0, held) if kind == "lam" else slice(held, None)
+        kept = self.kept[(self.kept < held) == (kind == "lam")]
+        full = np.zeros((len(given), len(self.matrix.rows)))
+        full[:, kept] = given
+        for row, N in zip(full, useless, strict=True):
+            row -= N @ (N.T @ row)
+        return full[:, part]
 
 
 def reduce(system: System, q: Array) -> Reduced | None:

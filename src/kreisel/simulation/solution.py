@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,6 +75,8 @@ class Solution:
         #: Values of the inputs of actuators in the steps that led to the recorded times.
         self._inputs = np.zeros((len(records), 0)) if inputs is None else inputs
         self._monitors = Monitors(layout) if monitors is None else monitors
+        #: With redundant constraints: the solution without them, and what makes multipliers of all constraints of its own.
+        self._independent: tuple[Solution, Callable[[Solution, Array, Array], tuple[Array, Array]]] | None = None
 
     def __repr__(self) -> str:
         return f"<Solution: {len(self.t)} times to t = {self.t[-1]:.6g}, {self.method}: {self.message}>"
@@ -145,7 +148,16 @@ class Solution:
 
         if self.system.original is None:
             return self
-        return restored(self, self.system.original, Method(), self._seen[:, : self._layout.n_state])
+        apart = restored(self, self.system.original, Method(), self._seen[:, : self._layout.n_state])
+        if self.stats.redundant or apart.system.degrees_of_freedom < self.system.degrees_of_freedom:
+            from kreisel.simulation.redundancy import reduce
+
+            reduced = reduce(apart.system, apart.q[0])
+            if reduced is not None:
+                layout = Layout(reduced.system, apart.method)
+                inner = Solution(layout, apart._records, self.status, self.message, self.stats, None, self._every, None, self._inputs)
+                apart._independent = inner, reduced.all_multipliers
+        return apart
 
     # Bodies
 
@@ -287,10 +299,10 @@ class Solution:
 
     @cached_property
     def work(self) -> Array:
-        """Work that loads and actuators have done since the start: as the method has it (BEM, REM and those for Hamiltonian systems, if
-        every step is recorded), else by the trapezoidal rule over the recorded times."""
+        """Work that loads, actuators and prescribed motions have done since the start: as the method has it (BEM, REM and those for
+        Hamiltonian systems, if every step is recorded), else by the trapezoidal rule over the recorded times."""
         if not self.method.hamiltonian:
-            return self._integral("work")
+            return self._integral("work") + self._prescribed_work
         return self._integral("hamiltonian work of a step" if self._exact_work else "hamiltonian work")
 
     @cached_property
@@ -300,7 +312,8 @@ class Solution:
 
     @property
     def balance(self) -> Array:
-        """Energy plus what was dissipated minus the work of loads: constant, up to the errors of the method and of the quadrature."""
+        """Energy plus what was dissipated minus the work of loads and prescribed motions: constant, up to the errors of the method and of
+        the quadrature."""
         return self.energy + self.dissipated - self.work
 
     def _integral(self, name: str) -> Array:
@@ -316,6 +329,36 @@ class Solution:
         before[:, self._layout.inputs] = self._inputs[1:]  # inputs are those of the step
         power = self._monitors.total(name, before)[:, 0] + self._monitors.total(name, self._seen[1:])[:, 0]
         return np.concatenate([[0.0], np.cumsum(np.diff(self.t) * power / 2)])
+
+    @property
+    def _prescribed_work(self) -> Array:
+        r"""The work of constraints that depend on time, the integral of :math:`\lambda\cdot\partial_t\Phi + \mu\cdot a`, where A v + a = 0.
+
+        In a step, :math:`-\lambda_{n+1/2}\cdot(\Phi(q_{n+1}, t_{n+1/2}) - \Phi(q_n, t_{n+1/2}))`: that of BEM exactly, since its discrete
+        derivative makes just this difference.
+        """
+        done = np.zeros(len(self.t))
+        if not self.system.rheonomic or len(done) < 2:
+            return done
+        h, names = np.diff(self.t), self.method.lam_of_step if self._every == 1 and len(self.method.substeps()) == 1 else ()
+        middle = (self._seen[:-1] + self._seen[1:]) / 2
+        if self.system.constrained:
+            of_step = [self._multipliers(self._layout.lam, self.system.rows, name)[1:] for name in names]
+            lam = np.mean(of_step, axis=0) if of_step else (self.lam[:-1] + self.lam[1:]) / 2
+            ends = [self._seen[:-1].copy(), self._seen[1:].copy()]
+            for S in ends:
+                S[:, T] = middle[:, T]
+            before, after = (self._monitors.rows("constraint", S) for S in ends)
+            done[1:] -= np.cumsum(np.sum(lam * (after - before), axis=1))
+        if self.system.nonholonomic:
+            ends = [middle] if self._exact_work else [self._seen[:-1].copy(), self._seen[1:].copy()]
+            for S in ends:
+                for node, places in zip(self.system.nodes, self._layout.nodes, strict=True):
+                    S[:, places["v"] : places["v"] + node.size("v")] = 0.0
+            drift = np.mean([self._monitors.rows("pfaffian", S) for S in ends], axis=0)
+            mu = self.mu[1:] if self._exact_work else (self.mu[:-1] + self.mu[1:]) / 2
+            done[1:] += np.cumsum(h * np.sum(mu * drift, axis=1))
+        return done
 
     @property
     def _exact_work(self) -> bool:
@@ -368,10 +411,13 @@ class Solution:
         """The derivative of the step that starts at the k-th recorded time: of the states after it by the states before it.
 
         Order: for each node w (where q is varied to q exp(w)) and the states of the method, ``sol.method.states``; then those of the
-        multipliers. ``h``: default the step that led to the k-th time (at the start: that followed it).
+        multipliers (of those constraints that are left, if some are redundant). ``h``: default the step that led to the k-th time (at the
+        start: that followed it).
         """
         from kreisel.simulation.linearise import StepDerivative
 
+        if self._independent is not None:
+            return self._independent[0].step_matrix(k, h)
         if h is None:
             last = self.method.substeps()[-1]
             h = float(self._records[k, 0]) / last if k % len(self.t) else float(self.t[1] - self.t[0]) / self._every

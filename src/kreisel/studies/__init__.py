@@ -4,6 +4,7 @@ from typing import Any
 
 from kreisel.studies import (
     beam_statics,
+    crane,
     extended_top,
     flying_spaghetti,
     group_accuracy,
@@ -19,9 +20,11 @@ from kreisel.studies import (
     rotation_generation,
     rotational_dynamics,
     satellite,
+    satellite_control,
     shell,
     stability_region,
     steering,
+    three_link,
     top_stability,
 )
 from kreisel.studies.base import STUDIES, Result, Study, find, study
@@ -42,6 +45,7 @@ __all__ = [
     "Result",
     "Study",
     "beam_statics",
+    "crane",
     "extended_top",
     "find",
     "flying_spaghetti",
@@ -59,9 +63,11 @@ __all__ = [
     "rotation_generation",
     "rotational_dynamics",
     "satellite",
+    "satellite_control",
     "shell",
     "stability_region",
     "steering",
     "study",
+    "three_link",
     "top_stability",
 ]

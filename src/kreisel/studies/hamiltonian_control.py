@@ -186,7 +186,7 @@ def three_link_indirect(
     """The manipulator by angles and momenta: Gonzalez keeps energy minus work, indirect transcription the Hamiltonian of the problem.
 
     Angles are of each link against the one before; ``end_angles`` as the model's ``angles``. ``table``: as of ``siebert/pendulum``, by
-    Gonzalez and by the midpoint rule; with less than 17 steps Gonzalez' indirect problem has no solution near the direct one. Coordinates
+    Gonzalez and by the midpoint rule; with less than 17 steps Newton's method found no indirect solution by Gonzalez. Coordinates
     q in the numbers count from the start. Further options: the parameters of the model.
     """
     system = hamiltonian_of(model_of("three_link", parameters | {"formulation": "minimal"}))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kreisel.methods import BEM, GeneralizedAlpha, RATTLie
+from kreisel.methods import BEM, GeneralizedAlpha, Ida, RATTLie
 from kreisel.models.benchmark import SQUEEZER_START
 from kreisel.studies.base import Result, end_of_run, study
 from kreisel.studies.words import further, method_of, model_of
@@ -79,7 +79,7 @@ def pendulum(*, step: float = 0.01, t_end: float = 10.0, method: str = "Composit
 def n_four_bar(*, loops: int = 2, step: float = 0.001, t_end: float = 10.0, method: str = "BEM", **parameters: Any) -> Result:
     """A row of squares that falls over and swings round, through positions with N + 1 freedoms: energy kept, branch kept.
 
-    Close to these positions multipliers are known to few digits only, so Newton's tolerance is 1e-10. ``spread``: the largest difference
+    Close to these positions multipliers are known to few digits only; Newton's tolerance is 1e-10. ``spread``: the largest difference
     between the angles of the uprights, which all must be equal.
     """
     from kreisel.simulation import Newton
@@ -135,18 +135,27 @@ def bricard(*, step: float = 0.01, t_end: float = 10.0, method: str = "BEM", **p
 
 @study("benchmark/iftomm-governor", source=f"{LIBRARY}, problem A05", further=further("governor"))
 def governor(*, step: float = 0.001, t_end: float = 10.0, **parameters: Any) -> Result:
-    """The stiff flyball governor: height of the slider, by BEM and by generalized-alpha beside each other.
+    """The stiff flyball governor: height of the slider, by BEM, by generalized-alpha and by IDA of SUNDIALS beside each other.
 
-    ``difference``: the largest one of the two heights. ``balance_drift``: of BEM, energy and losses.
+    ``difference``: the largest one of the heights of BEM and of generalized-alpha with half the step, on S3R3. ``difference_ida``: that of
+    BEM and IDA (tolerance 1e-8) in minimal coordinates; None without the extra "sundials", as ``ida`` then says. ``balance_drift``: of
+    BEM, energy and losses.
     """
     solution = _run("governor", parameters, t_end, step, BEM())
     other = _run("governor", parameters | {"formulation": "S3R3"}, t_end, step / 2, GeneralizedAlpha())
     s, there = (0.5 + x.joint("rail").stroke for x in (solution, other))
+    try:
+        ida = _run("governor", parameters | {"formulation": "minimal"}, t_end, step, Ida(1e-8, 1e-10))
+        difference_ida, words = float(np.abs(s - 0.5 - ida.joint("rail").stroke).max()), "compared"
+    except ImportError as missing:
+        difference_ida, words = None, f"not compared: {missing}"
     numbers = {
         "s_end": float(s[-1]),
         "s_min": float(s.min()),
         "s_max": float(s.max()),
         "difference": float(np.abs(s - there[::2]).max()),
+        "difference_ida": difference_ida,
+        "ida": words,
         "balance_drift": float(np.abs(solution.balance - solution.balance[0]).max()),
     }
     return _result(numbers, solution, {"s": s}, "height of the slider in m")

@@ -191,7 +191,8 @@ def _times(sol: Solution, shown: list[Node], fps: float) -> Array:
 
 def _quaternions(R: Array) -> Array:
     """Unit quaternions of rotation matrices, each on the side of the one before."""
-    p = convert(R.reshape(-1, 9), SO3, S3)
+    # Between recorded times directors are not quite orthonormal.
+    p = convert(SO3.project(R.reshape(-1, 9)), SO3, S3)
     sides = np.where(np.sum(p[1:] * p[:-1], axis=1) < 0, -1.0, 1.0)
     p[1:] *= np.cumprod(sides)[:, None]
     return p
