@@ -44,6 +44,7 @@ SMALL = {
     "siebert/three-link-indirect": {"steps": [20]},
     "control/cart-pole": {"methods": ["GC", "REM"], "steps": [20, 40]},
     "control/reorientation": {"formulations": "S3", "steps": [5, 10, 20]},
+    "control/beam-tip": {"steps": 20, "segments": 2},
     "benchmark/iftomm-pendulum": {"t_end": 0.5},
     "benchmark/iftomm-n-four-bar": {"t_end": 0.2, "step": 0.01},
     "benchmark/iftomm-squeezer": {"steps": 50, "t_end": 0.003},

@@ -56,3 +56,17 @@ def test_turning_about_another_axis_is_cheaper_than_straight():
     assert numbers["orders"]["S3"] == pytest.approx(2, abs=0.05)
     costs = np.reshape(numbers["table"]["cost"], (3, 2))
     np.testing.assert_allclose(costs[:, 0], costs[:, 1], rtol=1e-10)
+
+
+def test_a_flexible_arm_comes_to_rest():
+    """Least effort with two points at rest: next to no energy is left, where the torque for a rigid arm leaves a third."""
+    numbers = reproduce("control/beam-tip", segments=2, steps=30).numbers
+    assert numbers["residual_energy"] < 1e-3
+    assert numbers["residual_energy_rigid"] > 0.2
+    assert numbers["tip_error"] < 1e-3 < 0.02 < numbers["tip_error_rigid"]
+    assert numbers["kkt_residual"] < 1e-9
+    # A stiff arm takes what a rigid one takes (6 J^2 theta^2 / T^3; its mass is lumped, and the steps are thirty).
+    stiff = reproduce("control/beam-tip", segments=2, steps=30, bending=[2e3, 2e3, 2e3]).numbers
+    J = 0.1 + 0.5 * (0.5 * 0.5**2 + 0.25 * 1.0**2) + 1e-3
+    assert stiff["cost"] == pytest.approx(6 * J**2 * (np.pi / 3) ** 2, rel=0.02)
+    assert stiff["cost"] < numbers["cost"]

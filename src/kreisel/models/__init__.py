@@ -1,6 +1,6 @@
 """Ready-made systems, with the parameters of their sources."""
 
-from kreisel.models.beams import bend, flying_spaghetti, roll_up
+from kreisel.models.beams import bend, flexible_arm, flying_spaghetti, roll_up
 from kreisel.models.benchmark import bricard, governor, n_four_bar, squeezer
 from kreisel.models.disk import rolling_disk
 from kreisel.models.hamiltonians import mathematical_pendulum, particle
@@ -21,6 +21,7 @@ __all__ = [
     "chain",
     "double_pendulum",
     "extended_top",
+    "flexible_arm",
     "flying_plate",
     "flying_spaghetti",
     "four_bar",

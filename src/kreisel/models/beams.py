@@ -1,4 +1,4 @@
-"""Beams: the flying spaghetti, the roll-up, the 45-degree bend."""
+"""Beams: the flying spaghetti, the roll-up, the 45-degree bend, an arm on a hub that turns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kreisel.mechanics import Mechanism, Section, System, arc, straight
+from kreisel.mechanics import Mechanism, Revolute, Section, System, Torque, arc, straight
 from kreisel.mechanics.forces import vector
 
 
@@ -108,6 +108,37 @@ def bend(
         start="clamped",
     )
     beam.load(force=(0, 0, load), at=beam.length, name="load")
+    return m.system(formulation)
+
+
+def flexible_arm(
+    formulation: str = "S3R3",
+    *,
+    segments: int = 4,
+    variant: str = "cosserat",
+    length: float = 1.0,
+    mass: float = 0.5,
+    inertia: ArrayLike = (1e-3, 1e-3, 2e-3),
+    bending: ArrayLike = (2.0, 2.0, 2.0),
+    stretching: ArrayLike = (1e3, 1e3, 1e3),
+    viscosity: float = 0.0,
+    hub_inertia: float = 0.1,
+) -> System:
+    """A flexible "arm" on a "hub" that turns about the third axis at "hinge", driven by the torque "motor" in Nm. No gravity.
+
+    At the start it is straight along the first axis, at rest. ``mass``, ``inertia``: of the arm per length. ``hub_inertia``: of the hub
+    about the hinge. Other parameters as for :func:`flying_spaghetti`.
+
+    >>> flexible_arm().degrees_of_freedom, flexible_arm().controls
+    (25, ['motor'])
+    """
+    m = Mechanism()
+    m.body("hub", hub_inertia / length**2, (hub_inertia, hub_inertia, hub_inertia))
+    section = _section(bending, stretching, mass, inertia)
+    curve = straight(direction=(1, 0, 0))
+    m.beam("arm", length, segments, section, curve=curve, variant=variant, start="hub", viscosity=viscosity)
+    m.joint(Revolute("ground", "hub", at=(0, 0, 0), axis=(0, 0, 1), name="hinge"))
+    m.force(Torque("hinge", control="motor"))
     return m.system(formulation)
 
 

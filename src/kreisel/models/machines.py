@@ -1,4 +1,4 @@
-"""Machines that are steered: a manipulator, an overhead crane (Siebert, chapters 6 and 7), a cart with a pole, a flexible arm."""
+"""Machines that are steered: a manipulator, an overhead crane (Siebert, chapters 6 and 7), a cart with a pole."""
 
 from __future__ import annotations
 

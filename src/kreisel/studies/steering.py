@@ -1,4 +1,4 @@
-"""Motions of least effort: a pole is swung up by its cart, a body is turned in space."""
+"""Motions of least effort: a pole is swung up by its cart, a body is turned in space, a flexible arm is brought to rest."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from kreisel import control
+    from kreisel.simulation import Solution
 
 
 def found(result: control.Result) -> dict[str, Any]:
@@ -178,3 +179,96 @@ def reorientation(
     orders = {name: _order(counts, np.array(c)) for name, c in costs.items()}
     numbers = {"table": table, "fixed_axis": fixed_axis, "orders": orders, **found(shown[-1])}
     return Result(numbers, arrays(shown[-1]), lambda figure: draw(figure, shown[-1]))
+
+
+@study(
+    "control/beam-tip",
+    source="a geometrically exact beam (Hante, 4.2) as the plant of an optimal control problem",
+    further=further("flexible_arm"),
+)
+def beam_tip(
+    *,
+    method: str = "GeneralizedAlpha(rho_inf=0.8)",
+    steps: int = 40,
+    horizon: float = 1.0,
+    angle: float = np.pi / 3,
+    points: int = 2,
+    torque: float | None = None,
+    **parameters: Any,
+) -> Result:
+    """The tip of a flexible arm is moved with the least effort such that nothing vibrates at the end, by one torque at its hub.
+
+    At the end the hub has turned by ``angle`` and rests; so many ``points`` of the arm, evenly spread up to the tip, lie on the line of the
+    hub and do not move across it: so many modes are at rest. More than a few are hardly to be reached by one torque.
+    ``torque``: the largest one, to both sides. ``rigid_cost``: the effort 6 J^2 angle^2 / T^3 that a rigid arm takes. ``residual_energy``:
+    what is left at the end, in parts of the largest energy of the motion; ``residual_energy_rigid``: the same, if the arm gets the torque
+    that would bring a rigid one to rest. ``tip_error_rigid``: how far its tip is from the goal then. Further options: the parameters of
+    the model.
+    """
+    import casadi as ca
+
+    from kreisel.control import Condition, OptimalControl, Target
+    from kreisel.simulation import simulate
+
+    system, scheme = model_of("flexible_arm", parameters), method_of(method)
+    data = parameters_of(MODELS["flexible_arm"]) | parameters
+    length = float(data["length"])
+    J = float(data["hub_inertia"]) + float(data["mass"]) * length**3 / 3
+    across = ca.DM([-np.sin(angle), np.cos(angle), 0])
+    nodes = [n.name for n in system.nodes if n.name != "hub"]
+    if not 1 <= points <= len(nodes):
+        raise ValueError(f"points must lie between 1 and the {len(nodes)} of the arm, got {points}")
+    held = [nodes[round((k + 1) * len(nodes) / points) - 1] for k in range(points)]
+    end = Target(
+        {"hinge": angle},
+        {"hinge": 0.0},
+        conditions=[
+            Condition.equal("the arm is straight", lambda s: ca.vertcat(*(ca.dot(across, s.position(p)) for p in held))),
+            Condition.equal("the arm rests", lambda s: ca.vertcat(*(ca.dot(across, s.velocity(p)) for p in held))),
+        ],
+    )
+    middle = (np.arange(steps) + 0.5) / steps
+    straight = {"motor": 6 * J * angle / horizon**2 * (1 - 2 * middle)}
+    rigid = simulate(system, horizon, horizon / steps, scheme, controls=straight)
+    if not rigid.success:
+        raise ValueError(f"the torque of a rigid arm: {rigid.message}")
+    bounds: dict[Any, Any] = {} if torque is None else {"motor": (-torque, torque)}
+    result = solved(OptimalControl(system, horizon, steps, end=end, bounds=bounds, guess=rigid), scheme, f"{method}, {steps} steps")
+    goal = length * np.array([np.cos(angle), np.sin(angle), 0])
+    tip, tip_rigid = (sol.position(nodes[-1]) for sol in (result.solution, rigid))
+    numbers = {
+        "rigid_cost": 6 * J**2 * angle**2 / horizon**3,
+        "residual_energy": _left(result.solution),
+        "residual_energy_rigid": _left(rigid),
+        "tip_error": float(np.linalg.norm(tip[-1] - goal)),
+        "tip_error_rigid": float(np.linalg.norm(tip_rigid[-1] - goal)),
+        "segments": len(nodes),
+        "preparation_seconds": result.preparation_seconds,
+        **found(result),
+    }
+
+    def picture(figure: Figure) -> None:
+        from kreisel.view import plot
+
+        (a, b), (c, d) = figure.subplots(2, 2)
+        plot(result, ("controls", "energy"), axes=[a, c])
+        a.stairs(straight["motor"], result.t, baseline=None, ls="--", label="for a rigid arm")
+        a.legend(fontsize="small")
+        c.plot(rigid.t, rigid.energy, "k--", lw=1, label="total, torque for a rigid arm")
+        c.legend(fontsize="small")
+        for x, style in ((tip, "-"), (tip_rigid, "--")):
+            b.plot(result.t, np.arctan2(x[:, 1], x[:, 0]), "C1" + style, label="tip" if style == "-" else "tip, torque for a rigid arm")
+        b.plot(result.t, result.solution.joint("hinge").angle, "C0", label="hub")
+        b.set(xlabel="time [s]", ylabel="angle [rad]")
+        b.legend(fontsize="small")
+        for k in np.linspace(0, steps, 8).astype(int):
+            x = np.array([[0, 0, 0], *(result.solution.position(p)[k] for p in nodes)])
+            d.plot(x[:, 0], x[:, 1], "C0", alpha=0.3 + 0.7 * k / steps)
+        d.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
+
+    return Result(numbers, arrays(result) | {"tip": tip, "tip_rigid": tip_rigid}, picture)
+
+
+def _left(sol: Solution) -> float:
+    """The energy at the end, in parts of the largest one."""
+    return float((sol.energy[-1] - sol.energy[0]) / np.ptp(sol.energy))
