@@ -174,9 +174,9 @@ def test_the_motion_of_a_simulation(case):
     nothing = Multipliers(np.zeros((d.steps, s.rows)), np.zeros(s.e), np.zeros((d.steps, s.u)))
     outcome = Outcome(y, end, nothing, 0.0, Ending.SOLVED, "", 0, 0.0, 0.0, Row("R", 0, 0, 0.0), 0.0, 0.0, [])
     found = Result.of(d, outcome, 0.0)
-    for name, u in controls.items():
-        np.testing.assert_array_equal(found.controls[name], u)
+    for name, u in controls.items():  # a guess takes their means over its steps
+        np.testing.assert_allclose(found.controls[name], u, rtol=1e-14)
     for name in ("t", "q", "v", "energy"):
         a, b = getattr(found.solution, name), getattr(sol, name)
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-10 * (1 + np.abs(b).max()), err_msg=name)
-    np.testing.assert_array_equal(found.solution.controls[next(iter(controls))], sol.controls[next(iter(controls))])
+    np.testing.assert_allclose(found.solution.controls[next(iter(controls))], sol.controls[next(iter(controls))], rtol=1e-14)
