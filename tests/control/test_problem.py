@@ -48,7 +48,7 @@ def with_black_box():
         (lambda: cart(bounds={"rail": (2, 1)}), "bounds of 'rail': the lower one, 2.0, is above"),
         (lambda: cart(guess={"hinge": np.full(21, np.nan)}), "guess: 'hinge' needs \\(21,\\) finite numbers"),
         (lambda: cart(guess={"hinge": np.zeros(20)}), "guess: 'hinge' needs \\(21,\\) finite numbers.*got \\(20,\\)"),
-        (lambda: cart(guess={"hinged": np.zeros(21)}), "guess: there is no joint, free body or control 'hinged'"),
+        (lambda: cart(guess={"hinged": np.zeros(21)}), "guess: there is no joint, body, coordinate or control 'hinged'"),
         (lambda: cart(guess="random"), "guess must be 'constant', 'linear'"),
         (lambda: cart(steps=2), "end: 4 conditions are more than 2 steps with 1 controls can meet"),
         (lambda: cart(end=kr.Target({"rails": 1.0})), "there is no joint 'rails'; there are \\['hinge', 'rail'\\]"),

@@ -85,6 +85,8 @@ def case(request):
     sol = kr.simulate(system, until, until / steps, method, controls=controls)
     assert sol.success
     y, last = guesses.variables(d, Course.of_solution(sol, np.linspace(0, until, steps + 1)))
+    # The guess takes means of controls over each step, which are rounded.
+    y[:, d.stages.sizes.z + d.stages.sizes.x :] = np.stack([controls[name] for name in d.transcription.controls], axis=1)
     return d, sol, controls, y, last
 
 
