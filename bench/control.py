@@ -100,10 +100,10 @@ def starts(guess, horizon, size):
     return [guess, *(plain.perturbed(guess, horizon, seed, size) for seed in range(STARTS - 1))]
 
 
-def routes(make, baselines):
+def routes(make, baselines, ipopt=True):
     return {
         "Kreisel, fast": lambda N, guess: ours(make, kr.Structured(), N, guess),
-        "Kreisel, IPOPT": lambda N, guess: ours(make, kr.Ipopt(tolerance=1e-8), N, guess),
+        **({"Kreisel, IPOPT": lambda N, guess: ours(make, kr.Ipopt(tolerance=1e-8), N, guess)} if ipopt else {}),
         **{name: (lambda N, guess, problem=problem: theirs(problem(N, guess))) for name, problem in baselines.items()},
     }
 
@@ -113,10 +113,11 @@ if __name__ == "__main__":
     print("seconds to a minimum; in brackets as multiples of the fast solver")
     for N in (20, 80, 320):
         baselines = {"CasADi, by hand, velocities eliminated": arm.problem}
-        if N < 320:  # else it takes minutes
+        small = N < 320  # with all velocities as unknowns IPOPT takes minutes else
+        if small:
             baselines["CasADi, by hand, same unknowns"] = lambda N, guess: arm.problem(N, guess, velocities=True)
         guesses = starts(plain.linear(arm.start, arm.end, N, 3, arm.horizon), arm.horizon, 0.5)
-        compare("3-link manipulator, BEM", N, guesses, routes(three_link, baselines))
+        compare("3-link manipulator, BEM", N, guesses, routes(three_link, baselines, ipopt=small))
     for N in (20, 80):
         guesses = starts(craft.reduced(N), craft.horizon, 0.1)
         compare("satellite, REM", N, guesses, routes(satellite, {"CasADi, by hand": craft.problem}))
