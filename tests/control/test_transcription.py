@@ -73,7 +73,11 @@ EXTRAS = {
 }
 
 
-@pytest.fixture(scope="module", params=CASES)
+#: Those whose second derivatives take long to compile.
+LONG = {"RATTLie, beam"}
+
+
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CASES])
 def case(request):
     """A discrete problem of a few steps, a simulation with random controls, and all variables near it."""
     method, make = CASES[request.param]
