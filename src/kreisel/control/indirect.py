@@ -33,6 +33,7 @@ from scipy.linalg import lapack
 from kreisel.control.batch import Batch
 from kreisel.control.conditions import Target, effort
 from kreisel.control.guess import Course
+from kreisel.control.outcome import key_figures
 from kreisel.control.points import Equation, Points
 from kreisel.control.result import Result
 from kreisel.mechanics.hamiltonian import Hamiltonian
@@ -136,19 +137,7 @@ class Extremal:
 
     def summary(self) -> dict[str, Any]:
         """The key figures, for machines."""
-        values = self.hamiltonian
-        return {
-            "success": self.success,
-            "message": self.message,
-            "cost": self.cost,
-            "horizon": self.horizon,
-            "iterations": self.iterations,
-            "solve_seconds": self.solve_seconds,
-            "derivative_seconds": self.derivative_seconds,
-            "kkt_residual": self.kkt_residual,
-            "hamiltonian": [float(values.min()), float(values.max())],
-            "hamiltonian_spread": self.hamiltonian_spread,
-        }
+        return key_figures(self)
 
 
 def solve(

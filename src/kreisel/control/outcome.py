@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ class Ending(Enum):
     SOLVED = "a local minimum, to the tolerance"
     ACCEPTABLE = "a local minimum as closely as rounding allows, but not to the tolerance"
     ITERATION_LIMIT = "the number of iterations was not enough"
-    INFEASIBLE = "the conditions contradict each other, at least nearby: their violation has a minimum that is not zero"
+    INFEASIBLE = "the conditions contradict each other, or no way to meet them was found from this guess"
     UNBOUNDED = "the cost falls without bound"
     STALLED = "no step makes progress"
     SINGULAR = "the equations of a step do not determine its unknowns"
@@ -99,3 +100,14 @@ class Outcome:
     def kkt_residual(self) -> float:
         """Of the necessary conditions: the larger one of ``stationarity`` and ``infeasibility``."""
         return max(self.stationarity, self.infeasibility)
+
+
+def key_figures(result: Any) -> dict[str, Any]:
+    """Of a result of either route, for machines."""
+    names = ["success", "message", "cost", "horizon", "iterations", "solve_seconds", "derivative_seconds", "kkt_residual"]
+    H = result.hamiltonian
+    return {
+        **{name: getattr(result, name) for name in names},
+        "hamiltonian": [float(H.min()), float(H.max())],
+        "hamiltonian_spread": float(np.ptp(H)),
+    }

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.control.discrete import Discrete
-from kreisel.control.outcome import Ending, Outcome
+from kreisel.control.outcome import Ending, Outcome, key_figures
 from kreisel.simulation.solution import Solution
 from kreisel.simulation.status import Statistics, Status
 
@@ -174,16 +174,4 @@ class Result:
 
     def summary(self) -> dict[str, Any]:
         """The key figures, for machines."""
-        H = self.hamiltonian
-        return {
-            "success": self.success,
-            "message": self.message,
-            "cost": self.cost,
-            "horizon": self.horizon,
-            "iterations": self.iterations,
-            "solve_seconds": self.solve_seconds,
-            "derivative_seconds": self.derivative_seconds,
-            "kkt_residual": self.kkt_residual,
-            "hamiltonian": [float(H.min()), float(H.max())],
-            "hamiltonian_spread": float(np.ptp(H)),
-        }
+        return key_figures(self)
