@@ -24,7 +24,7 @@ from kreisel.control.stages import Part
 from kreisel.groups import R
 from kreisel.mechanics.system import System
 from kreisel.methods.base import Method
-from kreisel.methods.elements import MultiplierView, NodeView
+from kreisel.methods.elements import MultiplierView, NodeView, Reached, Relation
 from kreisel.simulation.packs import Layout, PackView, Unknowns, packs_of
 
 Array = NDArray[np.float64]
@@ -95,16 +95,23 @@ class Transcription:
         self._views: list[list[PackView]] = []
         #: By stage, pack and relation: their numbers, (instances, numbers).
         self.related: list[dict[tuple[int, int], Integers]] = []
+        #: By stage and node: the numbers of velocities that stages lead to.
+        self.reached: list[dict[int, Integers]] = []
         for j, (stage, _, _) in enumerate(self.substages):
             u = self.numbering[j]
             views = [PackView(self.layout, stage, u, pack) for pack in packs_of(self.system, u.n)]
             self._views.append([view for view in views if view.named.numel()])
             self.related.append({})
+            self.reached.append({})
             for a, view in enumerate(self._views[-1]):
-                for b, relation in enumerate(view.elements.relations.values()):
-                    n, count = relation.symbol.numel(), len(view.instances)
-                    self.related[-1][a, b] = sizes[j] + np.arange(n * count).reshape(count, n)
+                for b, named in enumerate(_named(view)):
+                    n, count = named.symbol.numel(), len(view.instances)
+                    self.related[-1][a, b] = numbers = sizes[j] + np.arange(n * count).reshape(count, n)
                     sizes[j] += n * count
+                    for place, reached in view.elements.reached.items():
+                        if named is reached:
+                            index = (self.system.number[self._name(view, instance, place)] for instance in range(count))
+                            self.reached[-1] |= dict(zip(index, numbers, strict=True))
 
     def _refuse(self) -> None:
         method, system = self.method, self.system
@@ -159,10 +166,10 @@ class Transcription:
                                 old.append(getattr(multipliers, name)[own])
                                 new.append(before[name])
                 equations, rows = [view.named], [view.rows + self.offsets[j]]
-                for b, relation in enumerate(view.elements.relations.values()):
+                for b, named in enumerate(_named(view)):
                     rows.append(self.offsets[j] + self.related[j][number, b])
-                    symbols.unknown(relation.symbol, rows[-1][:, 0])
-                    equations.append(relation.symbol - relation.expression)
+                    symbols.unknown(named.symbol, rows[-1][:, 0])
+                    equations.append(named.symbol - named.expression)
                 equations = ca.substitute(self._written_out(equations, view, j, symbols), old, [ca.densify(y) for y in new])
                 yield from ((equation, at, symbols) for equation, at in zip(equations, rows, strict=True))
 
@@ -245,6 +252,9 @@ class Transcription:
             if index[0] in self.moved[j]:
                 now["q"] = node.group.symbol("q")
                 symbols.unknown(now["q"], [self.offsets[j] + self.moved[j][i] for i in index])
+            if index[0] in self.reached[j]:
+                now["v"] = ca.SX.sym("v", now["v"].numel())
+                symbols.unknown(now["v"], [self.offsets[j] + self.reached[j][i][0] for i in index])
         return now
 
     def _multipliers(self, kind: str, index: list[int], rows: int, upto: int, symbols: Symbols) -> dict[str, ca.SX]:
@@ -396,6 +406,11 @@ class Transcription:
     def parameters(self, h: float) -> Array:
         """The numbers that parts take: the step, and the parameters of all elements."""
         return np.concatenate([[h], self.layout.parameter_values])
+
+
+def _named(view: PackView) -> list[Relation | Reached]:
+    """Relative motions and velocities that are unknowns of their own."""
+    return [*view.elements.relations.values(), *view.elements.reached.values()]
 
 
 def _places(expression: ca.SX, symbols: Symbols) -> set[int]:

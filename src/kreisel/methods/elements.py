@@ -60,6 +60,14 @@ class Moved:
 
 
 @dataclass
+class Reached:
+    """A state of a node at the end of a step, as a symbol."""
+
+    symbol: ca.SX
+    expression: ca.SX
+
+
+@dataclass
 class Relation:
     """The relative motion d = log(q_a^-1 q_b) of two nodes (None: the ground), as a symbol, and its derivatives along both."""
 
@@ -113,6 +121,7 @@ class Elements:
     covariant: bool = False
     ends: dict[int, Moved] = field(default_factory=dict)
     turns: list[tuple[NodeView, Moved]] = field(default_factory=list)
+    reached: dict[int, Reached] = field(default_factory=dict)
     relations: dict[tuple[int, ...], Relation] = field(default_factory=dict)
     probes: list[Probe] = field(default_factory=list)
 
@@ -137,11 +146,20 @@ class Elements:
                 self.ends[i] = Moved(n.group.symbol("z"), n.moved(d_i), d_i, n.group.T(d_i))
         return [self.ends[i].symbol for i in range(len(self.nodes))]
 
+    def reach(self, i: int, v: ca.SX) -> ca.SX:
+        """The velocity of a node at the end of the step, where it is a long expression of the unknowns."""
+        self.reached[i] = Reached(ca.SX.sym("v", v.numel()), v)
+        return self.reached[i].symbol
+
     # Named quantities: derivatives are multiplied up over them, instead of taken through exp and log
 
     def matrix(self, f: ca.SX, unknowns: ca.SX) -> ca.SX:
-        """The derivative of f with respect to the unknowns, through the moved configurations and the relative motions."""
+        """The derivative of f with respect to the unknowns, through all named quantities."""
         J = ca.jacobian(f, unknowns)
+        for reached in self.reached.values():
+            outer = ca.jacobian(f, reached.symbol)
+            if outer.nnz():
+                J += ca.mtimes(outer, self.matrix(reached.expression, unknowns))
         q = [self.ends[i].symbol if i in self.ends else n.q for i, n in enumerate(self.nodes)]
         for i, end in self.ends.items():
             outer = self._along(f, q, i)
@@ -155,8 +173,9 @@ class Elements:
 
     def resolve(self, expressions: list[ca.SX]) -> list[ca.SX]:
         """The expressions with all named quantities written out."""
-        for named in [*self.relations.values(), *self.ends.values(), *(turn for _, turn in self.turns)]:
-            assert isinstance(named, Relation | Moved)
+        every = [*self.reached.values(), *self.relations.values(), *self.ends.values(), *(turn for _, turn in self.turns)]
+        for named in every:
+            assert isinstance(named, Reached | Relation | Moved)
             expressions = ca.substitute(expressions, [named.symbol], [named.expression])
         return expressions
 

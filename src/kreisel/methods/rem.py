@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
+import numpy as np
 
 from kreisel.groups import R
 from kreisel.mechanics.carrier import Redundant
@@ -34,13 +35,18 @@ class Reduced(Stage):
         of: list[slice] = []
         symbols: Columns = []
         values: Columns = []
-        for n, theta_1 in zip(e.nodes, theta, strict=True):
+        middles: Columns = []
+        for i, (n, theta_1) in enumerate(zip(e.nodes, theta, strict=True)):
             own = [NodeView(node, ("v",), ("x",)) for node in n.node.bodies]
             of.append(slice(len(inner), len(inner) + len(own)))
             inner += own
             q0, q1 = (n.node.coordinates(y) for y in (n.q, theta_1)) if isinstance(n.node, Redundant) else (n.q, theta_1)
+            mean = (q1 - q0) / e.h
+            if isinstance(n.node, Redundant):
+                mean = (n.v + e.reach(i, 2 * mean - n.v)) / 2
+            middles.append((q0 + q1) / 2)
             symbols += [ca.vertcat(*(getattr(view, name) for view in own)) for name in ("q", "v", "x")]
-            values += [ca.densify(y) for y in (q0, n.v, (q1 - q0) / e.h)]
+            values += [ca.densify(y) for y in (q0, n.v, mean)]
         found = Elements(inner, _members(e, inner), e.h, e.t, MultiplierView(0, ("l",)), MultiplierView(0, ("m",)), e.covariant)
         rows = found.resolve(Mean().residual(found)["x"])
         e.probes += found.probes
@@ -49,11 +55,12 @@ class Reduced(Stage):
             (i,) = e._places(m)
             closing[i] = ca.vertcat(closing[i], phi / e.h)
         out: Columns = []
-        for n, part, phi in zip(e.nodes, of, closing, strict=True):
+        for n, part, phi, middle in zip(e.nodes, of, closing, middles, strict=True):
             u = ca.SX.sym("u", n.node.freedoms if isinstance(n.node, Redundant) else n.group.dim)
             if isinstance(n.node, Redundant):
-                middle = {view.node.name: view.q + e.h / 2 * view.x for view in inner[part]}
-                virtual = list(n.node.null_space(n.q + e.h / 2 * n.x if isinstance(n.group, R) else n.q, middle, u).values())
+                ends = np.cumsum([0, *(view.q.numel() for view in inner[part])]).tolist()
+                columns = {view.node.name: q for view, q in zip(inner[part], ca.vertsplit(middle, ends), strict=True)}
+                virtual = list(n.node.null_space(n.q + e.h / 2 * n.x if isinstance(n.group, R) else n.q, columns, u).values())
             else:
                 virtual = [u]
             power = sum((ca.dot(r, v) for r, v in zip(rows[part], virtual, strict=True)), start=ca.SX(0))
