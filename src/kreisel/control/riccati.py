@@ -11,9 +11,10 @@ With increments of y_k = (z_k, x_k, u_k) and of the multipliers of (R, U - z_{k+
 the last ones for equations and for inequalities of the end (W: what a barrier or a penalty makes of a row). Three eliminations follow
 each other, from the last step to the first:
 
-- R_x is square: dx = X (dz, du) + R_x^{-1} b^R with X = -R_x^{-1} (R_z, R_u), and dz_{k+1} = A dz + B du + b.
+- R_x is square and sparse: dx = X (dz, du) + R_x^{-1} b^R with X = -R_x^{-1} (R_z, R_u), and dz_{k+1} = A dz + B du + b. An order of rows
+  and unknowns in which little fills in is found once; rows are exchanged only where a pivot would be small.
 - The controls: with the costate d\lambda = V dz_{k+1} + p + F^T ds of the steps to come,
-  Q_{uu} du = -(Q_{uz} dz + q_u + (F B)^T ds), Q = E^T (H + c_y^T W c_y) E + (A, B)^T V (A, B), E = (1, X, 1).
+  Q_{uu} du = -(Q_{uz} dz + q_u + (F B)^T ds), Q = E^T (H + c_y^T W c_y + U_y^T V U_y) E, E = (1, X, 1).
 - The end: F_0 dz_0 + f_0 = D ds, D the sum of (F B) Q_{uu}^{-1} (F B)^T. Equations of the end that follow from others, or that the controls
   cannot change, are left out; a Cholesky factorisation of D with pivots finds them.
 
@@ -33,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.control.stages import Stages
-from kreisel.engine.native import compiled
+from kreisel.engine.native import compiled, summed
 
 Array = NDArray[np.float64]
 
@@ -44,23 +45,28 @@ DONE, SINGULAR, NOT_CONVEX = 0, 1, 2
 DEPENDENT = 1e-11
 
 
-@dataclass
 class Vector:
-    """A vector of the system: one entry per unknown, and per equation.
+    """A vector of the system: one entry per unknown, and per equation; all in one array.
 
     y (N, y), end (z,): increments dy and dz_N, or a and a_N; r (N, rows), s (e,): those of multipliers, or right sides of rows.
     """
 
-    y: Array
-    end: Array
-    r: Array
-    s: Array
+    def __init__(self, stages: Stages, flat: Array | None = None) -> None:
+        s, N = stages.sizes, stages.steps
+        ends = np.cumsum([N * s.y, s.z, N * s.rows, s.e])
+        self.stages, self.flat = stages, np.zeros(ends[-1]) if flat is None else flat
+        self.y, self.end = self.flat[: ends[0]].reshape(N, s.y), self.flat[ends[0] : ends[1]]
+        self.r, self.s = self.flat[ends[1] : ends[2]].reshape(N, s.rows), self.flat[ends[2] :]
+
+    @classmethod
+    def of(cls, stages: Stages, y: Array, end: Array, r: Array, s: Array) -> Vector:
+        return cls(stages, np.concatenate([y.ravel(), end, r.ravel(), s]))
 
     def __add__(self, other: Vector) -> Vector:
-        return Vector(self.y + other.y, self.end + other.end, self.r + other.r, self.s + other.s)
+        return Vector(self.stages, self.flat + other.flat)
 
     def __sub__(self, other: Vector) -> Vector:
-        return Vector(self.y - other.y, self.end - other.end, self.r - other.r, self.s - other.s)
+        return Vector(self.stages, self.flat - other.flat)
 
 
 @dataclass
@@ -90,17 +96,17 @@ class Factors:
         self.stages = stages
         nw = s.z + s.u
         self._shape = np.array([N, s.z, s.x, s.u, s.c, s.e])
-        # Numbers of y among w = (z, u), or -1 - (number in x).
-        self._place = np.concatenate([np.arange(s.z), -1 - np.arange(s.x), s.z + np.arange(s.u)]).astype(np.int64)
-        self._J = tuple(np.ascontiguousarray(i) for i in stages.jacobian_pattern)
-        self._H = tuple(np.ascontiguousarray(i) for i in stages.hessian_pattern)
-        self._free = np.flatnonzero(stages.free)
+        self._J, self._H = (
+            (np.ascontiguousarray(i), np.ascontiguousarray(j)) for i, j in (stages.jacobian_pattern, stages.hessian_pattern)
+        )
+        self._free, self._gain = np.flatnonzero(stages.free), stages.gain
         self._lu, self._pivots = np.zeros((N, s.x, s.x)), np.zeros((N, s.x), dtype=np.int64)
-        self._X, self._AB, self._C = np.zeros((N, s.x, nw)), np.zeros((N, s.z, nw)), np.zeros((N, s.c, nw))
+        self._X, self._AB, self._C = np.zeros((N, s.x, nw)), np.zeros((s.z, nw)), np.zeros((s.c, nw))
         self._V, self._F = np.zeros((N + 1, s.z, s.z)), np.zeros((N + 1, s.e, s.z))
         self._L, self._K, self._G = np.zeros((N, s.u, s.u)), np.zeros((N, s.u, s.z)), np.zeros((N, s.u, s.e))
         nf = len(self._free)
         self._start = np.zeros((nf, nf)), np.zeros((nf, s.e))
+        self._placed: tuple[Any, ...] = ()
         #: D, and a measure of what was added up to get its diagonal.
         self.D, self.reach = np.zeros((s.e, s.e)), np.zeros(s.e)
         #: Independent equations of the end: the first ones, as many as the rank, in this order.
@@ -108,11 +114,38 @@ class Factors:
         self.chosen = np.ones(s.e, dtype=bool)
         self.failed_at = 0
 
+    def _arrange(self, J: Array) -> None:
+        """An order of the equations R and of the unknowns x, by the values of a step in the middle; and all places in it."""
+        s = self.stages.sizes
+        row, column = self._J
+        x = column - s.z
+        of_R = row < s.x
+        inside = of_R & (x >= 0) & (x < s.x)
+        R_x = np.zeros((s.x, s.x))
+        R_x[row[inside], x[inside]] = J[len(J) // 2, inside]
+        rows, columns = np.empty(s.x, dtype=np.int64), np.empty(s.x, dtype=np.int64)
+        _markowitz(R_x, rows, columns)
+        row_at, column_at = np.empty(s.x, dtype=np.int64), np.empty(s.x, dtype=np.int64)
+        row_at[rows] = column_at[columns] = np.arange(s.x)
+        # Places of y: in w = (z, u), or -1 - (place among x).
+        place = np.concatenate([np.arange(s.z), -1 - column_at, s.z + np.arange(s.u)])
+        U, c = np.flatnonzero((row >= s.x) & (row < s.x + s.z)), np.flatnonzero(row >= s.x + s.z)
+        R = np.flatnonzero(of_R)
+        self._placed = (
+            (R, row_at[row[R]], place[column[R]]),
+            (U, row[U] - s.x, place[column[U]]),
+            (c, row[c] - s.x - s.z, place[column[c]]),
+            place,
+        )
+        self._sparse = (U, row[U] - s.x, column[U]), (c, row[c] - s.x - s.z, column[c]), rows, columns
+
     def factor(self, m: Matrix, rho: Array | None = None) -> int:
         """Factorises, with ``rho`` (e,) as in the formulas for equations of the end. Without it, those of them that are independent are
         chosen anew; the others are left out until the next choice.
         """
         ne = self.stages.sizes.e
+        if not self._placed:
+            self._arrange(m.J)
         self.matrix = m
         if rho is None:
             self.order, self.rank = np.arange(ne), ne
@@ -120,8 +153,8 @@ class Factors:
         self._V[-1] = m.H_end + m.e_z.T @ ((self.rho + m.W_end)[:, None] * m.e_z)
         self._F[-1] = np.where(m.equations[:, None], m.e_z, 0.0)
         answer, self.failed_at = _factor(
-            self._shape, self._place, self._J, self._H, m.J, m.H, m.diagonal, m.W, self._lu, self._pivots, self._X,
-            self._AB, self._C, self._V, self._F, self._L, self._K, self._G, self.D, self.reach, self._free, self._start,
+            self._shape, self._placed, self._H, m.J, m.H, m.diagonal, m.W, self._lu, self._pivots, self._X, self._AB, self._C, self._V,
+            self._F, self._L, self._K, self._G, self.D, self.reach, self._free, self._gain, self._start,
         )  # fmt: skip
         if answer != DONE:
             return int(answer)
@@ -141,13 +174,12 @@ class Factors:
         """The solution for the right side ``b``."""
         m, s = self.matrix, self.stages.sizes
         equations = m.equations
-        N = self.stages.steps
-        out = Vector(np.zeros_like(b.y), np.zeros_like(b.end), np.zeros_like(b.r), np.zeros_like(b.s))
-        p = np.zeros((N + 1, s.z))
+        out = Vector(self.stages)
+        p = np.zeros((self.stages.steps + 1, s.z))
         p[-1] = -b.end - m.e_z.T @ np.where(equations, self.rho * b.s, b.s)
         _solve(
-            self._shape, self._place, self._J, self._H, m.J, m.H, m.diagonal, m.W, self._lu, self._pivots, self._X,
-            self._AB, self._C, self._V, self._F, self._L, self._K, self._G, self._D_factor, self.order, self.rank, self._free, self._start,
+            self._shape, self._sparse, self._H, m.J, m.H, m.diagonal, m.W, self._lu, self._pivots, self._X, self._V, self._F, self._L,
+            self._K, self._G, self._D_factor, self.order, self.rank, self._free, self._gain, self._start,
             b.y, np.where(equations, b.s, 0.0), b.r, p, out.y, out.end, out.r, out.s,
         )  # fmt: skip
         rows = m.e_z @ out.end
@@ -157,38 +189,46 @@ class Factors:
     def times(self, m: Matrix, d: Vector) -> Vector:
         """The product of the system (without rho) with a vector."""
         s = self.stages.sizes
-        y, r = np.zeros_like(d.y), np.zeros_like(d.r)
-        _multiply(self._J, self._H, m.J, m.H, m.diagonal, d.y, d.r, y, r)
-        z = slice(s.x, s.x + s.z)
-        r[:-1, z] -= d.y[1:, : s.z]
-        r[-1, z] -= d.end
-        y[1:, : s.z] -= d.r[:-1, z]
+        out = Vector(self.stages)
+        _multiply(self._J, self._H, m.J, m.H, m.diagonal, d.y, d.r, out.y, out.r)
+        z, c = slice(s.x, s.x + s.z), slice(s.x + s.z, None)
+        out.r[:-1, z] -= d.y[1:, : s.z]
+        out.r[-1, z] -= d.end
+        out.y[1:, : s.z] -= d.r[:-1, z]
         if s.c:
-            c = slice(s.x + s.z, None)
-            r[:, c] = m.W * r[:, c] - np.where(m.path_equations, 0.0, d.r[:, c])
-        # The start is given where it is not free.
-        y[0, : s.z] = np.where(self.stages.free, y[0, : s.z], 0.0)
+            out.r[:, c] = m.W * out.r[:, c] - np.where(m.path_equations, 0.0, d.r[:, c])
         rows = m.e_z @ d.end
-        return Vector(y, m.H_end @ d.end - d.r[-1, z] + m.e_z.T @ d.s, r, np.where(m.equations, rows, m.W_end * rows - d.s))
+        out.end[:] = m.H_end @ d.end - d.r[-1, z] + m.e_z.T @ d.s
+        out.s[:] = np.where(m.equations, rows, m.W_end * rows - d.s)
+        self.start(out.y)
+        return out
 
-    def transposed(self, J: Array, e_z: Array, r: Array, s: Array) -> tuple[Array, Array]:
-        """The derivative of r . (R, U - z_{k+1}, c) + s . e by y (N, y) and by z_N (z,); zero where the start is given."""
-        n = self.stages.sizes
-        y = np.zeros((self.stages.steps, n.y))
-        _transposed(self._J, J, r, y)
-        z = slice(n.x, n.x + n.z)
-        y[1:, : n.z] -= r[:-1, z]
-        y[0, : n.z] = np.where(self.stages.free, y[0, : n.z], 0.0)
-        return y, e_z.T @ s - r[-1, z]
+    def rows(self, J: Array, d: Vector) -> Array:
+        """The derivative of (R, U - z_{k+1}, c) along a vector."""
+        s = self.stages.sizes
+        out = np.zeros_like(d.r)
+        _along(self._J, J, d.y, out)
+        out[:-1, s.x : s.x + s.z] -= d.y[1:, : s.z]
+        out[-1, s.x : s.x + s.z] -= d.end
+        return out
 
-    def sizes(self, J: Array, e_z: Array, r: Array, s: Array, y: Array) -> tuple[Array, Array, Array]:
-        """Sums of absolute values of the terms in that derivative (N, y), (z,), and in J y (N, rows)."""
+    def start(self, gradient: Array) -> None:
+        """Takes out of a derivative by y (N, y) what is by given states of the start; those that follow controls count for these."""
+        s, stages = self.stages.sizes, self.stages
+        first = gradient[0]
+        first[s.z + s.x :] += stages.gain.T @ first[: s.z]
+        first[: s.z][~stages.free] = 0.0
+
+    def transposed(self, J: Array, e_z: Array, r: Array, s: Array, y: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """The derivative of r . (R, U - z_{k+1}, c) + s . e by y (N, y) and by z_N (z,); the sums of absolute values of the terms in it,
+        and in J y (N, rows)."""
         n = self.stages.sizes
-        by_y, rows = np.zeros_like(y), np.zeros((self.stages.steps, n.rows))
-        _sizes(self._J, J, r, y, by_y, rows)
+        pull, sizes, rows = np.zeros_like(y), np.zeros_like(y), np.zeros_like(r)
+        _transposed(self._J, J, r, y, pull, sizes, rows)
         z = slice(n.x, n.x + n.z)
-        by_y[1:, : n.z] += np.abs(r[:-1, z])
-        return by_y, np.abs(e_z).T @ np.abs(s) + np.abs(r[-1, z]), rows
+        pull[1:, : n.z] -= r[:-1, z]
+        sizes[1:, : n.z] += np.abs(r[:-1, z])
+        return pull, e_z.T @ s - r[-1, z], sizes, np.abs(e_z).T @ np.abs(s) + np.abs(r[-1, z]), rows
 
 
 @compiled
@@ -260,53 +300,111 @@ def _forward_back(L: Any, B: Any) -> None:
 
 
 @compiled
-def _lu_factor(A: Any, pivots: Any) -> bool:
-    """P A = L U in place, by rows with the largest pivot of a column; whether A is regular."""
+def _markowitz(A: Any, rows: Any, columns: Any) -> None:
+    """An order of elimination for A, which is overwritten: pivots of at least a tenth of the largest entry of their column, with the
+    smallest product of other entries in row and column; of equal ones, the larger."""
     n = len(A)
+    for k in range(n):
+        rows[k] = columns[k] = k
+    in_row, in_column = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    for k in range(n):
+        in_row[:], in_column[:] = 0, 0
+        for i in range(k, n):
+            for j in range(k, n):
+                if A[i, j] != 0.0:
+                    in_row[i] += 1
+                    in_column[j] += 1
+        cost, size, p, q = np.inf, 0.0, k, k
+        for j in range(k, n):
+            largest = 0.0
+            for i in range(k, n):
+                largest = max(largest, abs(A[i, j]))
+            for i in range(k, n):
+                own = abs(A[i, j])
+                if own > 0.0 and own >= 0.1 * largest:
+                    fill = float((in_row[i] - 1) * (in_column[j] - 1))
+                    if fill < cost or (fill == cost and own > size):
+                        cost, size, p, q = fill, own, i, j
+        if cost == np.inf:
+            return
+        rows[k], rows[p] = rows[p], rows[k]
+        columns[k], columns[q] = columns[q], columns[k]
+        for j in range(n):
+            A[k, j], A[p, j] = A[p, j], A[k, j]
+        for i in range(n):
+            A[i, k], A[i, q] = A[i, q], A[i, k]
+        for i in range(k + 1, n):
+            factor = A[i, k] / A[k, k]
+            if factor != 0.0:
+                for j in range(k + 1, n):
+                    A[i, j] -= factor * A[k, j]
+
+
+@compiled
+def _lu_factor(A: Any, pivots: Any) -> bool:
+    """P A = L U in place; rows are exchanged where the diagonal is less than a tenth of the largest entry below. Whether A is regular."""
+    n = len(A)
+    filled = np.zeros(n, dtype=np.int64)
     for k in range(n):
         best, at = abs(A[k, k]), k
         for i in range(k + 1, n):
             if abs(A[i, k]) > best:
                 best, at = abs(A[i, k]), i
-        pivots[k] = at
         if not best > 0.0 or best == np.inf:
             return False
+        if abs(A[k, k]) >= 0.1 * best:
+            at = k
+        pivots[k] = at
         if at != k:
             for j in range(n):
                 A[k, j], A[at, j] = A[at, j], A[k, j]
+        count = 0
+        for j in range(k + 1, n):
+            if A[k, j] != 0.0:
+                filled[count] = j
+                count += 1
         for i in range(k + 1, n):
-            factor = A[i, k] / A[k, k]
-            A[i, k] = factor
-            if factor != 0.0:
-                for j in range(k + 1, n):
-                    A[i, j] -= factor * A[k, j]
+            if A[i, k] != 0.0:
+                factor = A[i, k] / A[k, k]
+                A[i, k] = factor
+                for m in range(count):
+                    A[i, filled[m]] -= factor * A[k, filled[m]]
     return True
 
 
 @compiled
 def _lu_solve(A: Any, pivots: Any, B: Any) -> None:
     """B <- A^{-1} B."""
-    n, m = B.shape
+    n = len(B)
+    filled = np.zeros(n, dtype=np.bool_)
     for k in range(n):
         at = pivots[k]
         if at != k:
-            for j in range(m):
+            for j in range(B.shape[1]):
                 B[k, j], B[at, j] = B[at, j], B[k, j]
     for i in range(n):
         for k in range(i):
-            factor = A[i, k]
-            if factor != 0.0:
-                for j in range(m):
-                    B[i, j] -= factor * B[k, j]
+            if filled[k] and A[i, k] != 0.0:
+                _add(B[i], -A[i, k], B[k])
+        filled[i] = np.any(B[i])
     for i in range(n - 1, -1, -1):
         for k in range(i + 1, n):
-            factor = A[i, k]
-            if factor != 0.0:
-                for j in range(m):
-                    B[i, j] -= factor * B[k, j]
-        factor = 1.0 / A[i, i]
-        for j in range(m):
-            B[i, j] *= factor
+            if A[i, k] != 0.0:
+                _add(B[i], -A[i, k], B[k])
+        B[i] *= 1.0 / A[i, i]
+
+
+@compiled
+def _lu_solve_one(A: Any, pivots: Any, b: Any) -> None:
+    """b <- A^{-1} b."""
+    n = len(b)
+    for k in range(n):
+        at = pivots[k]
+        b[k], b[at] = b[at], b[k]
+    for i in range(1, n):
+        b[i] -= _dot(A[i, :i], b[:i])
+    for i in range(n - 1, -1, -1):
+        b[i] = (b[i] - _dot(A[i, i + 1 :], b[i + 1 :])) / A[i, i]
 
 
 @compiled
@@ -315,129 +413,133 @@ def _lu_solve_transposed(A: Any, pivots: Any, b: Any) -> None:
     n = len(b)
     for i in range(n):
         b[i] /= A[i, i]
-        for j in range(i + 1, n):
-            b[j] -= A[i, j] * b[i]
+        _add(b[i + 1 :], -b[i], A[i, i + 1 :])
     for i in range(n - 1, -1, -1):
-        for j in range(i):
-            b[j] -= A[i, j] * b[i]
+        _add(b[:i], -b[i], A[i, :i])
     for k in range(n - 1, -1, -1):
         at = pivots[k]
         b[k], b[at] = b[at], b[k]
 
 
 @compiled
+def _add(target: Any, factor: float, row: Any) -> None:
+    for w in range(len(target)):
+        target[w] += factor * row[w]
+
+
+@summed
+def _dot(a: Any, b: Any) -> float:
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
 def _factor(
-    shape: Any, place: Any, J_at: Any, H_at: Any, J: Any, H: Any, diagonal: Any, W: Any,
-    lu: Any, pivots: Any, X: Any, AB: Any, C: Any, V: Any, F: Any, L: Any, K: Any, G: Any, D: Any, reach: Any, free: Any, start: Any,
+    shape: Any, placed: Any, H_at: Any, J: Any, H: Any, diagonal: Any, W: Any, lu: Any, pivots: Any, X: Any, AB: Any, C: Any, V: Any,
+    F: Any, L: Any, K: Any, G: Any, D: Any, reach: Any, free: Any, gain: Any, start: Any,
 ) -> tuple[int, int]:  # fmt: skip
-    N, nz, nx, nu, nc, ne = shape
-    (J_row, J_col), (H_row, H_col), (start_L, start_G) = J_at, H_at, start
+    N, nz, nx, nu, _, ne = shape
+    (R_m, R_i, R_j), (U_m, U_i, U_j), (c_m, c_i, c_j), place = placed
+    (H_row, H_col), (start_L, start_G) = H_at, start
     nw = nz + nu
-    T_w, T_x = np.zeros((nw, nw)), np.zeros((nx, nw))
-    VAB, Q, WC = np.zeros((nz, nw)), np.zeros((nw, nw)), np.zeros((nc, nw))
-    FAB = np.zeros((ne, nw))
+    T_w, T_x, VAB = np.zeros((nw, nw)), np.zeros((nx, nw)), np.zeros((nz, nw))
+    S, Q, FAB = np.zeros((nw, nw)), np.zeros((nw, nw)), np.zeros((ne, nw))
     D[:] = 0.0
     reach[:] = 0.0
     for k in range(N - 1, -1, -1):
-        # dx by (dz, du).
-        Xk, ABk, Ck, R_x = X[k], AB[k], C[k], lu[k]
+        # dx by (dz, du); with it new states and conditions.
+        Xk, R_x = X[k], lu[k]
         R_x[:] = 0.0
         Xk[:] = 0.0
-        for m in range(len(J_row)):
-            i, j = J_row[m], place[J_col[m]]
-            if i < nx:
-                if j < 0:
-                    R_x[i, -1 - j] = J[k, m]
-                else:
-                    Xk[i, j] = -J[k, m]
+        for n in range(len(R_m)):
+            i, j, value = R_i[n], R_j[n], J[k, R_m[n]]
+            if j < 0:
+                R_x[i, -1 - j] = value
+            else:
+                Xk[i, j] = -value
         if not _lu_factor(R_x, pivots[k]):
             return 1, k
         _lu_solve(R_x, pivots[k], Xk)
-        # dz_{k+1} and the path conditions by (dz, du).
-        ABk[:] = 0.0
-        Ck[:] = 0.0
-        for m in range(len(J_row)):
-            i, j, value = J_row[m] - nx, place[J_col[m]], J[k, m]
-            if i >= nz:
-                target = Ck[i - nz]
-            elif i >= 0:
-                target = ABk[i]
-            else:
-                continue
+        AB[:] = 0.0
+        for n in range(len(U_m)):
+            i, j, value = U_i[n], U_j[n], J[k, U_m[n]]
             if j < 0:
-                for w in range(nw):
-                    target[w] += value * Xk[-1 - j, w]
+                _add(AB[i], value, Xk[-1 - j])
             else:
-                target[j] += value
-        # The Hessian by (dz, du): T = H E, Q = E^T T.
+                AB[i, j] += value
+        C[:] = 0.0
+        for n in range(len(c_m)):
+            i, j, value = c_i[n], c_j[n], J[k, c_m[n]]
+            if j < 0:
+                _add(C[i], value, Xk[-1 - j])
+            else:
+                C[i, j] += value
+        # The Hessian by w = (dz, du): of half of it, T = H E, S = E^T T, Q = S + S^T.
         T_w[:] = 0.0
         T_x[:] = 0.0
+        np.dot(V[k + 1], AB, VAB)
+        for n in range(len(U_m)):
+            i, j, value = U_i[n], U_j[n], 0.5 * J[k, U_m[n]]
+            _add(T_x[-1 - j] if j < 0 else T_w[j], value, VAB[i])
+        for n in range(len(c_m)):
+            i, j, value = c_i[n], c_j[n], 0.5 * J[k, c_m[n]] * W[k, c_i[n]]
+            _add(T_x[-1 - j] if j < 0 else T_w[j], value, C[i])
         for m in range(len(H_row)):
-            value = H[k, m]
-            for side in range(2):
-                i, j = (H_row[m], H_col[m]) if side == 0 else (H_col[m], H_row[m])
-                if side == 1 and i == j:
-                    break
-                i, j = place[i], place[j]
-                target = T_x[-1 - i] if i < 0 else T_w[i]
-                if j < 0:
-                    for w in range(nw):
-                        target[w] += value * Xk[-1 - j, w]
+            value, i, j = H[k, m], place[H_row[m]], place[H_col[m]]
+            if i == j:
+                value *= 0.5
+            target = T_x[-1 - i] if i < 0 else T_w[i]
+            if j < 0:
+                _add(target, value, Xk[-1 - j])
+            else:
+                target[j] += value
+        for m in range(nw + nx):
+            value, i = 0.5 * diagonal[k, m], place[m]
+            if value != 0.0:
+                if i < 0:
+                    _add(T_x[-1 - i], value, Xk[-1 - i])
                 else:
-                    target[j] += value
-        for i in range(len(place)):
-            if diagonal[k, i] != 0.0:
-                j = place[i]
-                if j < 0:
-                    for w in range(nw):
-                        T_x[-1 - j, w] += diagonal[k, i] * Xk[-1 - j, w]
-                else:
-                    T_w[j, j] += diagonal[k, i]
+                    T_w[i, i] += value
         if nx > 0:
-            np.dot(Xk.T, T_x, Q)
-            Q += T_w
-        else:
-            Q[:] = T_w
-        if nc > 0:
-            for i in range(nc):
-                WC[i] = W[k, i] * Ck[i]
-            Q += np.dot(Ck.T, WC)
-        np.dot(V[k + 1], ABk, VAB)
-        Q += np.dot(ABk.T, VAB)
+            np.dot(Xk.T, T_x, S)
+        for i in range(nw):
+            for j in range(i + 1):
+                value = S[i, j] + S[j, i] + T_w[i, j] + T_w[j, i]
+                Q[i, j] = value
+                Q[j, i] = value
+        if ne > 0:
+            np.dot(F[k + 1], AB, FAB)
+        if k == 0:
+            _follow(gain, Q, FAB)
         # du by dz and the multipliers of the end.
-        Lk, Kk, Gk = L[k], K[k], G[k]
+        Lk, Kk, Gk, Vk = L[k], K[k], G[k], V[k]
         Lk[:] = Q[nz:, nz:]
         if not _cholesky(Lk):
             return 2, k
         Kk[:] = -Q[nz:, :nz]
         _forward_back(Lk, Kk)
-        Vk = V[k]
+        Vk[:] = Q[:nz, :nz]
         for i in range(nz):
-            for j in range(i + 1):
-                value = 0.5 * (Q[i, j] + Q[j, i])
-                for m in range(nu):
-                    value += Q[nz + m, i] * Kk[m, j]
-                Vk[i, j] = value
-                Vk[j, i] = value
+            for m in range(nu):
+                _add(Vk[i, : i + 1], Q[nz + m, i], Kk[m])
+            for j in range(i):
+                Vk[j, i] = Vk[i, j]
         if ne > 0:
-            np.dot(F[k + 1], ABk, FAB)
             largest = 0.0
             for m in range(nu):
                 for j in range(nz):
-                    largest = max(largest, ABk[j, nz + m] ** 2 / Q[nz + m, nz + m])
+                    largest = max(largest, AB[j, nz + m] ** 2 / Q[nz + m, nz + m])
             for i in range(ne):
                 for j in range(nu):
                     Gk[j, i] = -FAB[i, nz + j]
             _forward_back(Lk, Gk)
             for i in range(ne):
-                for j in range(nz):
-                    value = FAB[i, j]
-                    for m in range(nu):
-                        value += FAB[i, nz + m] * Kk[m, j]
-                    F[k, i, j] = value
-                for j in range(ne):
-                    for m in range(nu):
-                        D[i, j] -= FAB[i, nz + m] * Gk[m, j]
+                F[k, i] = FAB[i, :nz]
+                for m in range(nu):
+                    _add(F[k, i], FAB[i, nz + m], Kk[m])
+                    _add(D[i], -FAB[i, nz + m], Gk[m])
                 value = 0.0
                 for j in range(nz):
                     value += abs(F[k + 1, i, j])
@@ -462,73 +564,98 @@ def _factor(
 
 
 @compiled
+def _follow(gain: Any, Q: Any, FAB: Any) -> None:
+    """States of the start that follow the first controls: what is by these counts for the controls."""
+    nz, nu = gain.shape
+    for i in range(nz):
+        for m in range(nu):
+            if gain[i, m] != 0.0:
+                for j in range(len(Q)):
+                    Q[j, nz + m] += gain[i, m] * Q[j, i]
+                for j in range(len(FAB)):
+                    FAB[j, nz + m] += gain[i, m] * FAB[j, i]
+    for i in range(nz):
+        for m in range(nu):
+            if gain[i, m] != 0.0:
+                _add(Q[nz + m], gain[i, m], Q[i])
+
+
+@compiled
+def _times(at: Any, values: Any, x: Any, out: Any) -> None:
+    """out += (a symmetric matrix by its lower triangle) x."""
+    row, column = at
+    for m in range(len(row)):
+        i, j = row[m], column[m]
+        out[i] += values[m] * x[j]
+        if i != j:
+            out[j] += values[m] * x[i]
+
+
+@compiled
+def _bend(at: Any, H_at: Any, J: Any, H: Any, diagonal: Any, W: Any, a: Any, b_c: Any, y: Any, costate: Any, c: Any, out: Any) -> None:
+    """out = H y - a + U_y^T costate + c_y^T c, with c = W c_y y - b_c."""
+    (U_m, U_i, U_j), (c_m, c_i, c_j), _, _ = at
+    for i in range(len(y)):
+        out[i] = diagonal[i] * y[i] - a[i]
+    _times(H_at, H, y, out)
+    for n in range(len(U_m)):
+        out[U_j[n]] += J[U_m[n]] * costate[U_i[n]]
+    for i in range(len(c)):
+        c[i] = -b_c[i]
+    for n in range(len(c_m)):
+        c[c_i[n]] += W[c_i[n]] * J[c_m[n]] * y[c_j[n]]
+    for n in range(len(c_m)):
+        out[c_j[n]] += J[c_m[n]] * c[c_i[n]]
+
+
+@compiled
 def _solve(
-    shape: Any, place: Any, J_at: Any, H_at: Any, J: Any, H: Any, diagonal: Any, W: Any,
-    lu: Any, pivots: Any, X: Any, AB: Any, C: Any, V: Any, F: Any, L: Any, K: Any, G: Any, D: Any, order: Any, rank: int, free: Any,
-    start: Any, a: Any, b_e: Any, b: Any, p: Any, y: Any, end: Any, r: Any, s: Any,
+    shape: Any, at: Any, H_at: Any, J: Any, H: Any, diagonal: Any, W: Any, lu: Any, pivots: Any, X: Any, V: Any, F: Any, L: Any, K: Any,
+    G: Any, D: Any, order: Any, rank: int, free: Any, gain: Any, start: Any, a: Any, b_e: Any, b: Any, p: Any, y: Any, end: Any, r: Any,
+    s: Any,
 ) -> None:  # fmt: skip
     N, nz, nx, nu, nc, ne = shape
-    (J_row, J_col), (H_row, H_col), (start_L, start_G) = J_at, H_at, start
-    nw = nz + nu
-    x0, z0, u0 = np.zeros((N, nx)), np.zeros((N, nz)), np.zeros((N, nu))
-    v, q = np.zeros(nz + nx + nu), np.zeros(nw)
+    (U_m, U_i, U_j), _, rows, columns = at
+    start_L, start_G = start
+    nw, nv = nz + nu, nz + nx
+    x0, u0 = np.zeros((N, nx)), np.zeros((N, nu))
+    y0, bent, v, c = np.zeros(nv + nu), np.zeros(nv + nu), np.zeros(nx), np.zeros(nc)
+    q, dw, z, costate = np.zeros(nw), np.zeros(nw), np.zeros(nz), np.zeros(nz)
     f = -b_e
     for k in range(N - 1, -1, -1):
+        # Unknowns and new states by the right side alone; the derivative of the cost to come by (dz, du) there.
         x = x0[k]
         for i in range(nx):
-            x[i] = b[k, i]
-        _lu_solve(lu[k], pivots[k], x.reshape(nx, 1))
-        # v = H e_0 - a + c_y^T (W c_x x_0 - b_c), in the order of y; z_0 = U_x x_0 - b_U.
-        z = z0[k]
+            x[i] = b[k, rows[i]]
+        _lu_solve_one(lu[k], pivots[k], x)
+        for i in range(nx):
+            y0[nz + columns[i]] = x[i]
         for i in range(nz):
             z[i] = -b[k, nx + i]
-        for i in range(len(place)):
-            v[i] = -a[k, i]
-            if place[i] < 0:
-                v[i] += diagonal[k, i] * x[-1 - place[i]]
-        for m in range(len(H_row)):
-            i, j = H_row[m], H_col[m]
-            if place[j] < 0:
-                v[i] += H[k, m] * x[-1 - place[j]]
-            if i != j and place[i] < 0:
-                v[j] += H[k, m] * x[-1 - place[i]]
-        c = np.zeros(nc)
-        for m in range(len(J_row)):
-            i, j = J_row[m] - nx, place[J_col[m]]
-            if i >= nz and j < 0:
-                c[i - nz] += J[k, m] * x[-1 - j]
-            elif i >= 0 and j < 0:
-                z[i] += J[k, m] * x[-1 - j]
-        for i in range(nc):
-            c[i] = W[k, i] * c[i] - b[k, nx + nz + i]
-        costate = p[k + 1] + np.dot(V[k + 1], z)
-        q[:] = np.dot(costate, AB[k])
-        for w in range(nw):
-            for i in range(nc):
-                q[w] += C[k, i, w] * c[i]
-        for i in range(len(place)):
-            if place[i] < 0:
-                for w in range(nw):
-                    q[w] += v[i] * X[k, -1 - place[i], w]
-            else:
-                q[place[i]] += v[i]
+        for n in range(len(U_m)):
+            z[U_i[n]] += J[k, U_m[n]] * y0[U_j[n]]
+        np.dot(V[k + 1], z, costate)
+        costate += p[k + 1]
+        _bend(at, H_at, J[k], H[k], diagonal[k], W[k], a[k], b[k, nx + nz :], y0, costate, c, bent)
+        q[:nz] = bent[:nz]
+        q[nz:] = bent[nv:]
+        for i in range(nx):
+            _add(q, bent[nz + columns[i]], X[k, i])
+        if k == 0:
+            for i in range(nz):
+                _add(q[nz:], q[i], gain[i])
         for i in range(ne):
-            for j in range(nz):
-                f[i] += F[k + 1, i, j] * z[j]
+            f[i] += _dot(F[k + 1, i], z)
             for j in range(nu):
                 f[i] += G[k, j, i] * q[nz + j]
-        for i in range(nz):
-            value = q[i]
-            for m in range(nu):
-                value += K[k, m, i] * q[nz + m]
-            p[k, i] = value
-        u = u0[k]
-        for i in range(nu):
-            u[i] = -q[nz + i]
-        _forward_back(L[k], u)
+        p[k] = q[:nz]
+        for m in range(nu):
+            _add(p[k], q[nz + m], K[k, m])
+        u0[k] = -q[nz:]
+        _forward_back(L[k], u0[k])
     # The end, and the start where it is free.
     nf = len(free)
-    dz, ds, first = np.zeros(nz), np.zeros(ne), np.zeros(nf)
+    ds, first = np.zeros(ne), np.zeros(nf)
     for i in range(nf):
         first[i] = -p[0, free[i]]
         for j in range(ne):
@@ -541,71 +668,51 @@ def _solve(
     _forward_back(D[:rank, :rank], chosen)
     for i in range(rank):
         ds[order[i]] = chosen[i]
+    z[:] = 0.0
     for i in range(nf):
-        dz[free[i]] = first[i]
+        z[free[i]] = first[i]
         for j in range(ne):
-            dz[free[i]] += start_G[i, j] * ds[j]
+            z[free[i]] += start_G[i, j] * ds[j]
     s[:] = ds
-    dw = np.zeros(nw)
     for k in range(N):
-        dw[:nz] = dz
+        dw[:nz] = z
         for i in range(nu):
-            value = u0[k, i]
-            for j in range(nz):
-                value += K[k, i, j] * dz[j]
-            for j in range(ne):
-                value += G[k, i, j] * ds[j]
-            dw[nz + i] = value
-        x = x0[k]
-        x += np.dot(X[k], dw)
-        for i in range(len(place)):
-            y[k, i] = x[-1 - place[i]] if place[i] < 0 else dw[place[i]]
-        # z_0 + A dz + B du, but from the derivatives themselves: exact also where these are not.
+            dw[nz + i] = u0[k, i] + _dot(K[k, i], z) + _dot(G[k, i], ds)
+        if k == 0:
+            for i in range(nz):
+                dw[i] += _dot(gain[i], dw[nz:])
+        y[k, :nz] = dw[:nz]
+        y[k, nv:] = dw[nz:]
+        for i in range(nx):
+            y[k, nz + columns[i]] = x0[k, i] + _dot(X[k, i], dw)
+        # New states from the derivatives themselves, not from A and B: exact also where these are not.
         for i in range(nz):
-            dz[i] = -b[k, nx + i]
-        c = np.zeros(nc)
-        for m in range(len(J_row)):
-            i = J_row[m] - nx
-            if i >= nz:
-                c[i - nz] += J[k, m] * y[k, J_col[m]]
-            elif i >= 0:
-                dz[i] += J[k, m] * y[k, J_col[m]]
-        r[k, nx : nx + nz] = p[k + 1] + np.dot(V[k + 1], dz)
-        if ne > 0:
-            r[k, nx : nx + nz] += np.dot(ds, F[k + 1])
-        for i in range(nc):
-            r[k, nx + nz + i] = W[k, i] * c[i] - b[k, nx + nz + i]
-        # R_x^T dr = a_x - (H dy)_x - U_x^T d lambda - c_x^T dr_c.
-        for i in range(len(place)):
-            v[i] = a[k, i] - diagonal[k, i] * y[k, i]
-        for m in range(len(H_row)):
-            i, j = H_row[m], H_col[m]
-            v[i] -= H[k, m] * y[k, j]
-            if i != j:
-                v[j] -= H[k, m] * y[k, i]
-        for m in range(len(J_row)):
-            if J_row[m] >= nx:
-                v[J_col[m]] -= J[k, m] * r[k, J_row[m]]
+            z[i] = -b[k, nx + i]
+        for n in range(len(U_m)):
+            z[U_i[n]] += J[k, U_m[n]] * y[k, U_j[n]]
+        np.dot(V[k + 1], z, costate)
+        costate += p[k + 1]
+        for i in range(ne):
+            _add(costate, ds[i], F[k + 1, i])
+        r[k, nx : nx + nz] = costate
+        _bend(at, H_at, J[k], H[k], diagonal[k], W[k], a[k], b[k, nx + nz :], y[k], costate, c, bent)
+        r[k, nx + nz :] = c
         for i in range(nx):
-            x[i] = v[nz + i]
-        _lu_solve_transposed(lu[k], pivots[k], x)
+            v[i] = -bent[nz + columns[i]]
+        _lu_solve_transposed(lu[k], pivots[k], v)
         for i in range(nx):
-            r[k, i] = x[i]
-    end[:] = dz
+            r[k, rows[i]] = v[i]
+    end[:] = z
 
 
 @compiled
 def _multiply(J_at: Any, H_at: Any, J: Any, H: Any, diagonal: Any, y: Any, r: Any, out_y: Any, out_r: Any) -> None:
-    """H dy + J^T dr and J dy of all steps."""
-    (J_row, J_col), (H_row, H_col) = J_at, H_at
+    """(H + diagonal) dy + J^T dr and J dy of all steps."""
+    J_row, J_col = J_at
     for k in range(len(y)):
         for i in range(y.shape[1]):
-            out_y[k, i] += diagonal[k, i] * y[k, i]
-        for m in range(len(H_row)):
-            i, j = H_row[m], H_col[m]
-            out_y[k, i] += H[k, m] * y[k, j]
-            if i != j:
-                out_y[k, j] += H[k, m] * y[k, i]
+            out_y[k, i] = diagonal[k, i] * y[k, i]
+        _times(H_at, H[k], y[k], out_y[k])
         for m in range(len(J_row)):
             i, j = J_row[m], J_col[m]
             out_r[k, i] += J[k, m] * y[k, j]
@@ -613,20 +720,21 @@ def _multiply(J_at: Any, H_at: Any, J: Any, H: Any, diagonal: Any, y: Any, r: An
 
 
 @compiled
-def _transposed(J_at: Any, J: Any, r: Any, out: Any) -> None:
-    """J^T r of all steps."""
+def _along(J_at: Any, J: Any, y: Any, out: Any) -> None:
+    """J y of all steps."""
     J_row, J_col = J_at
-    for k in range(len(r)):
+    for k in range(len(y)):
         for m in range(len(J_row)):
-            out[k, J_col[m]] += J[k, m] * r[k, J_row[m]]
+            out[k, J_row[m]] += J[k, m] * y[k, J_col[m]]
 
 
 @compiled
-def _sizes(J_at: Any, J: Any, r: Any, y: Any, by_y: Any, rows: Any) -> None:
-    """|J^T| |r| and |J| |y| of all steps."""
+def _transposed(J_at: Any, J: Any, r: Any, y: Any, pull: Any, sizes: Any, rows: Any) -> None:
+    """J^T r, |J^T| |r| and |J| |y| of all steps."""
     J_row, J_col = J_at
     for k in range(len(r)):
         for m in range(len(J_row)):
-            i, j, value = J_row[m], J_col[m], abs(J[k, m])
-            by_y[k, j] += value * abs(r[k, i])
-            rows[k, i] += value * abs(y[k, j])
+            i, j, value = J_row[m], J_col[m], J[k, m]
+            pull[k, j] += value * r[k, i]
+            sizes[k, j] += abs(value * r[k, i])
+            rows[k, i] += abs(value * y[k, j])

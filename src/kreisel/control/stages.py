@@ -77,13 +77,48 @@ class End:
     rows: ca.SX
 
     def __post_init__(self) -> None:
-        factor, nu = ca.SX.sym("factor"), ca.SX.sym("nu", self.rows.numel())
-        L = factor * self.cost + ca.dot(nu, self.rows)
-        self.values = ca.Function("end", [self.z], [self.cost, ca.densify(self.rows)])
-        self.derivatives = ca.Function(
-            "end", [self.z], [ca.densify(ca.gradient(self.cost, self.z)), ca.densify(ca.jacobian(self.rows, self.z))]
-        )
-        self.hessian = ca.Function("end", [self.z, factor, nu], [ca.densify(ca.hessian(L, self.z)[0])])
+        n, m = self.z.numel(), self.rows.numel()
+        factor, nu = ca.SX.sym("factor"), ca.SX.sym("nu", m)
+        J = ca.jacobian(self.rows, self.z)
+        H = ca.hessian(factor * self.cost + ca.dot(nu, self.rows), self.z)[0]
+        self._values = _Formula([self.z], [self.cost, self.rows])
+        self._derivatives = _Formula([self.z], [ca.gradient(self.cost, self.z), J.nz[:]])
+        self._hessian = _Formula([self.z, factor, nu], [H.nz[:]])
+        self._J, self._H = (_triplets(A) for A in (J, H))
+        self._shape = m, n
+
+    def values(self, z: Array) -> tuple[float, Array]:
+        """E, e."""
+        out = self._values(z)
+        return float(out[0]), out[1:]
+
+    def derivatives(self, z: Array) -> tuple[Array, Array]:
+        """The gradient of E (z,), de/dz (e, z)."""
+        out = self._derivatives(z)
+        J = np.zeros(self._shape)
+        J[self._J] = out[len(z) :]
+        return out[: len(z)], J
+
+    def hessian(self, z: Array, factor: float, s: Array) -> Array:
+        """Of factor E + s . e, (z, z)."""
+        H = np.zeros((len(z), len(z)))
+        H[self._H] = self._hessian(np.concatenate([z, [factor], s]))
+        return H
+
+
+class _Formula:
+    """A compiled formula, from one column of numbers to another."""
+
+    def __init__(self, inputs: list[ca.SX], outputs: list[ca.SX]) -> None:
+        column = ca.densify(ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(y)) for y in outputs)))
+        self.kernel = compile(ca.Function("end", [ca.vertcat(*inputs)], [column])) if column.numel() else None
+
+    def __call__(self, x: Array) -> Array:
+        if self.kernel is None:
+            return np.zeros(0)
+        x, y = np.ascontiguousarray(x, dtype=np.float64), np.empty(self.kernel.n_out)
+        self.kernel.routine(x.ctypes.data, y.ctypes.data)
+        return y
 
 
 @dataclass
@@ -148,18 +183,18 @@ class Stages:
         #: Rows and columns of d(R, U, c)/dy, and of the lower triangle of the Hessian by y; in the order of the values.
         self.jacobian_pattern, self.hessian_pattern = (np.divmod(pattern, s.y) for pattern in patterns)
         nJ, nH = (len(pattern) for pattern in patterns)
-        self._values, self._derivatives, self._hessian = [], [], []
+        values, derivatives, hessian = [], [], []
         for (p, J, g, H, extra), at_J, at_H in zip(made, jacobian_entries, hessian_entries, strict=True):
             inputs = ca.vertcat(p.variables, p.others)
             sources = np.hstack([p.columns, self._at_parameters + p.sources])
             one = np.ones((len(p.at), 1), dtype=np.int64)
-            self._values.append(_Operation.of(inputs, [p.rows, p.cost], sources, np.hstack([p.at, s.rows * one])))
+            values.append((inputs, [p.rows, p.cost], sources, np.hstack([p.at, s.rows * one])))
             where = np.hstack([np.searchsorted(patterns[0], at_J), nJ + p.columns])
-            self._derivatives.append(_Operation.of(inputs, [J.nz[:], g], sources, where))
+            derivatives.append((inputs, [J.nz[:], g], sources, where))
             if H.nnz():
                 sources = np.hstack([sources, self._at_multipliers + p.at, (self._at_multipliers + s.rows) * one])
-                where = np.searchsorted(patterns[1], at_H)
-                self._hessian.append(_Operation.of(ca.vertcat(inputs, extra), [H.nz[:]], sources, where))
+                hessian.append((ca.vertcat(inputs, extra), [H.nz[:]], sources, np.searchsorted(patterns[1], at_H)))
+        self._values, self._derivatives, self._hessian = (_Kernels(group) for group in (values, derivatives, hessian))
         self._out = np.zeros((self.steps, s.rows + 1)), np.zeros((self.steps, nJ + s.y)), np.zeros((self.steps, nH))
         self._split = nJ
 
@@ -167,66 +202,66 @@ class Stages:
         """The cost, (R, U, c) of all steps (N, rows), e."""
         out = self._evaluate(self._values, y, self._out[0])
         cost, rows = self.end.values(end)
-        return float(out[:, -1].sum() + float(cost)), out[:, :-1], rows.full().ravel()
+        return float(out[:, -1].sum() + cost), out[:, :-1], rows
 
     def derivatives(self, y: Array, end: Array) -> tuple[Array, Array, Array, Array]:
         """The gradient of L by y (N, y), the values of the Jacobian (N, pattern), the gradient of E (z,), de/dz (e, z)."""
         out = self._evaluate(self._derivatives, y, self._out[1])
         g, J = self.end.derivatives(end)
-        return out[:, self._split :], out[:, : self._split], g.full().ravel(), J.full()
+        return out[:, self._split :], out[:, : self._split], g, J
 
     def hessian(self, y: Array, end: Array, r: Array, s: Array, factor: float = 1.0) -> tuple[Array, Array]:
         """The Hessian of the Lagrangian: values of the lower triangle by y_k (N, pattern), and all of it by z_N (z, z)."""
         self._given[:, self._at_multipliers : -1], self._given[:, -1] = r, factor
         out = self._evaluate(self._hessian, y, self._out[2])
-        return out, self.end.hessian(end, factor, s).full()
+        return out, self.end.hessian(end, factor, s)
 
-    def _evaluate(self, operations: list[_Operation], y: Array, out: Array) -> Array:
+    def _evaluate(self, kernels: _Kernels, y: Array, out: Array) -> Array:
         """Results stay good until the next call of the same kind."""
         self._given[:, : self.sizes.y] = y
         out[:] = 0.0
-        for o in operations:
-            _apply(o.address, o.sources, o.targets, self._given, out, o.x, o.y)
+        k = kernels
+        _apply(k.address, k.shape, k.sources, k.targets, self._given, out, k.x, k.y)
         return out
 
 
-@dataclass
-class _Operation:
-    """A kernel, and where it takes from and adds to."""
+class _Kernels:
+    """Kernels that are run one after the other, and where they take from and add to."""
 
-    address: int
-    sources: Integers
-    targets: Integers
-    x: Array
-    y: Array
-
-    @classmethod
-    def of(cls, inputs: ca.SX, outputs: list[ca.SX], sources: Integers, targets: Integers) -> _Operation:
-        out = ca.densify(ca.vertcat(*(ca.vec(y) for y in ca.cse(outputs))))
-        kernel = compile(ca.Function("stage", [inputs], [out]), LANES)
-        return cls(
-            kernel.address,
-            np.ascontiguousarray(sources, dtype=np.int64),
-            np.ascontiguousarray(targets, dtype=np.int64),
-            aligned(kernel.n_in * LANES),
-            aligned(kernel.n_out * LANES),
-        )
+    def __init__(self, formulas: list[tuple[ca.SX, list[ca.SX], Integers, Integers]]) -> None:
+        made = []
+        for inputs, outputs, _, _ in formulas:
+            out = ca.densify(ca.vertcat(*(ca.vec(y) for y in ca.cse(outputs))))
+            made.append(compile(ca.Function("stage", [inputs], [out]), LANES))
+        none = [np.zeros(0, dtype=np.int64)]
+        self.address = np.array([kernel.address for kernel in made], dtype=np.int64)
+        #: Of each kernel: how often it is run per step, numbers of arguments and of results.
+        self.shape = np.array([(len(f[2]), k.n_in, k.n_out) for f, k in zip(formulas, made, strict=True)], dtype=np.int64).reshape(-1, 3)
+        self.sources = np.concatenate([*none, *(sources.ravel() for _, _, sources, _ in formulas)])
+        self.targets = np.concatenate([*none, *(targets.ravel() for _, _, _, targets in formulas)])
+        self.x, self.y = (aligned(LANES * int(self.shape[:, c].max(initial=1))) for c in (1, 2))
 
 
 @compiled
-def _apply(address: int, sources: Any, targets: Any, given: Any, out: Any, x: Any, y: Any) -> None:
-    """Calls a kernel for all instances and steps."""
+def _apply(address: Any, shape: Any, sources: Any, targets: Any, given: Any, out: Any, x: Any, y: Any) -> None:
+    """Calls kernels for all instances and steps."""
     steps = len(given)
-    for i in range(len(sources)):
-        for k in range(0, steps, 8):
-            for lane in range(8):
-                row = min(k + lane, steps - 1)
-                for j in range(sources.shape[1]):
-                    x[8 * j + lane] = given[row, sources[i, j]]
-            run(address, x.ctypes.data, y.ctypes.data)
-            for lane in range(min(8, steps - k)):
-                for j in range(targets.shape[1]):
-                    out[k + lane, targets[i, j]] += y[8 * j + lane]
+    source, target = 0, 0
+    for m in range(len(address)):
+        instances, n_in, n_out = shape[m]
+        for _ in range(instances):
+            for k in range(0, steps, 8):
+                for lane in range(8):
+                    row = given[min(k + lane, steps - 1)]
+                    for j in range(n_in):
+                        x[8 * j + lane] = row[sources[source + j]]
+                run(address[m], x.ctypes.data, y.ctypes.data)
+                for lane in range(min(8, steps - k)):
+                    row = out[k + lane]
+                    for j in range(n_out):
+                        row[targets[target + j]] += y[8 * j + lane]
+            source += n_in
+            target += n_out
 
 
 def _triplets(A: ca.SX) -> tuple[Integers, Integers]:

@@ -11,18 +11,17 @@ The necessary conditions of this, with multipliers \zeta^- (t - t^-) = \mu as un
 
 - The Hessian is that of the Lagrangian as long as it is positive definite where the conditions allow to move. Else a distance is added to
   it in which all relative changes count alike, states included; if that needs too much, the curvature of the conditions is left out.
-- A step is good if the cost with barriers plus the violations, each weighted by its multiplier, falls (Powell 1978, A fast algorithm for
-  nonlinearly constrained optimization calculations, (4.6)); or if Newton's next correction with the same matrix is not much longer than
-  this one, a measure that does not depend on how the conditions are written (Deuflhard, Newton Methods for Nonlinear Problems, 2004,
-  section 3.3, there without growth). Else the step is tried with the violation of its end added (second-order correction), then halved.
-- The step to the boundary and the fall of \mu: Waechter and Biegler, On the implementation of an interior-point filter line-search
-  algorithm, Math. Program. 106 (2006), (7), (8), (15), (16), with \mu in units of the cost per inequality.
+- A step must lead to less cost (with barriers) or to less violation than all iterates that a filter remembers; if its violation grows, it
+  is corrected; else it is halved. Where steps would become too short, the violation alone is made smaller, by the smallest changes that do
+  so. All of this, and the fall of \mu: Waechter and Biegler, On the implementation of an interior-point filter line-search algorithm for
+  large-scale nonlinear programming, Math. Program. 106 (2006), sections 2.1 to 2.4 and 3.3, with \mu in units of the cost per inequality.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -40,12 +39,8 @@ _PATH_WEIGHT = 1e8
 #: A step keeps at least this part of the distance to a bound, and a multiplier this part of itself; less (to a tenth) when mu is small.
 _KEEP = 0.01
 
-#: Newton's next correction, with the same matrix, may be that much longer than this one; the second number after the first one led nowhere.
-#: From five guesses each for the satellite with 20 and 80 steps, 1 takes 16 to 197 iterations, 2 takes 12 to 39, and 4 takes 12 to 41.
-_GROWTH = (2.0, 0.75)
-
-#: Iterations without a better point that lead nowhere.
-_PATIENCE = 40
+#: After a step that had to be cut to less than this part, the next one is kept shorter from the beginning.
+_SHORT = 0.1
 
 #: Above this violation, the curvature of conditions is not worth a regularisation.
 _FAR = 0.1
@@ -85,8 +80,6 @@ class Structured:
         self, stages: Stages, y: Array, end: Array, multipliers: Multipliers | None = None, callback: Callback | None = None
     ) -> Outcome:
         """From the guess y (N, y) and z_N (z,), perhaps with multipliers; ``callback`` gets each iteration."""
-        if np.any(stages.gain):
-            raise ValueError("the fast solver does not take methods that carry accelerations from the start; use kr.Ipopt()")
         run = _Run(self, stages, callback)
         return run.solve(y, end, multipliers)
 
@@ -148,7 +141,7 @@ def _longest(x: Array, dx: Array, keep: float) -> float:
 
 @dataclass
 class _Point:
-    """An iterate: unknowns, multipliers, and the values there."""
+    """An iterate: unknowns, and the values there."""
 
     y: Array
     end: Array
@@ -156,6 +149,15 @@ class _Point:
     cost: float = np.nan
     rows: Array = field(default_factory=lambda: np.zeros(0))
     e: Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def violation(self) -> float:
+        """theta: the sum of all violations."""
+        return float(np.abs(self.rows).sum() + np.abs(self.e).sum())
+
+    @property
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.cost) and np.isfinite(self.violation))
 
 
 @dataclass
@@ -176,8 +178,39 @@ class _Slopes:
     e_z: Array
     gradient: Array
     gradient_end: Array
+    #: Sums of absolute values of the terms in the derivatives of the rows, by row.
+    sizes: Array
     stationarity: float
     infeasibility: float
+
+
+class _Filter:
+    """Pairs of violation and cost that no iterate may be as bad as, in both. The letters are those of Waechter and Biegler."""
+
+    GAMMA, DELTA, S_THETA, S_PHI, ETA = 1e-5, 1.0, 1.1, 2.3, 1e-8
+
+    def __init__(self, violation: float) -> None:
+        self.pairs: list[tuple[float, float]] = []
+        self.smallest, self.largest = 1e-4 * max(1.0, violation), 1e4 * max(1.0, violation)
+
+    def forbids(self, violation: float, cost: float) -> bool:
+        return violation > self.largest or any(violation >= v and cost >= c for v, c in self.pairs)
+
+    def add(self, violation: float, cost: float) -> None:
+        self.pairs.append(((1 - self.GAMMA) * violation, cost - self.GAMMA * violation))
+
+    def descends(self, violation: float, slope: float, alpha: float) -> bool:
+        """Whether a step promises so much less cost that this is what counts, (19)."""
+        return slope < 0 and alpha * (-slope) ** self.S_PHI > self.DELTA * violation**self.S_THETA
+
+    def shortest(self, violation: float, slope: float) -> float:
+        """The length below which a step is given up, (23)."""
+        alpha = self.GAMMA
+        if slope < 0:
+            alpha = min(alpha, self.GAMMA * violation / -slope)
+            if violation <= self.smallest:
+                alpha = min(alpha, self.DELTA * violation**self.S_THETA / (-slope) ** self.S_PHI)
+        return 0.05 * alpha
 
 
 class _Stop(Exception):
@@ -197,14 +230,10 @@ class _Run:
         fixed, path_equal, equal = self.box.parts(self.box.equal)
         self.fixed_u, self.equations = fixed.astype(bool), equal.astype(bool)
         self.path_equations = path_equal[0].astype(bool)
-        self.given = np.zeros((stages.steps, n.y), dtype=bool)
-        self.given[0, : n.z] = stages.free == 0
-        self.given[:, self.u] = self.fixed_u
         self.rho = np.zeros(n.e)
         self.mu = self.unit = 0.0
-        self.growth, self.best = _GROWTH[0], (np.inf, 0)  # the smallest error, and in which iteration
         self.added = 1e-2  # to the Hessian, the last time it was needed
-        self.weights: tuple[Array, Array] | None = None
+        self.filter: _Filter | None = None
         self.derivative_seconds = 0.0
         self.history: list[Iteration] = []
 
@@ -230,12 +259,12 @@ class _Run:
         g, J, g_end, e_z = self.stages.derivatives(p.y, p.end)
         g, J = g.copy(), J.copy()
         self.derivative_seconds += time.perf_counter() - clock
-        pull, pull_end = self.factors.transposed(J, e_z, d.r, d.s)
-        sizes, sizes_end, sizes_rows = self.factors.sizes(J, e_z, d.r, d.s, p.y)
+        pull, pull_end, sizes, sizes_end, sizes_rows = self.factors.transposed(J, e_z, d.r, d.s, p.y)
         b_u, b_c, b_e = self.box.parts(d.high - d.low)
         gradient, gradient_end = g + pull, g_end + pull_end
         gradient[:, self.u] += b_u
-        gradient[self.given] = 0.0
+        self.factors.start(gradient)
+        gradient[:, self.u][self.fixed_u] = 0.0
         # Residuals are compared with the largest terms of their kind, in any step, that cancel in them.
         sizes = np.max(np.abs(g) + sizes, axis=0, initial=0.0)
         largest = max(sizes.max(initial=0.0), 1e-300)
@@ -247,10 +276,11 @@ class _Run:
         for own, other, equal in ((d.r[:, self.c], b_c, self.path_equations), (d.s, b_e, self.equations)):
             difference = np.max(np.abs(own - other) * ~equal, initial=0.0)
             stationarity = max(stationarity, difference / max(np.abs(other).max(initial=0.0), 1e-8 * largest))
-        violation = np.max(np.abs(p.rows), axis=0, initial=0.0) / np.maximum(np.max(sizes_rows, axis=0, initial=0.0), 1.0)
+        sizes_rows = np.maximum(np.max(sizes_rows, axis=0, initial=0.0), 1.0)
+        violation = np.max(np.abs(p.rows), axis=0, initial=0.0) / sizes_rows
         violation_end = np.abs(p.e) / np.maximum(np.abs(e_z) @ np.abs(p.end), 1.0)
         infeasibility = max(violation.max(initial=0.0), violation_end.max(initial=0.0))
-        return _Slopes(g, J, g_end, e_z, gradient, gradient_end, float(stationarity), float(infeasibility))
+        return _Slopes(g, J, g_end, e_z, gradient, gradient_end, sizes_rows, float(stationarity), float(infeasibility))
 
     def complementarity(self, p: _Point, d: _Duals, mu: float) -> float:
         """Largest difference of the products of multipliers and distances from mu, in units of the cost per inequality."""
@@ -270,63 +300,69 @@ class _Run:
 
     # The step.
 
+    def matrix(self, p: _Point, k: _Slopes, sigma: Array, H: Array, H_end: Array) -> Matrix:
+        """With the Hessian ``sigma`` of what has bounds."""
+        sigma_u, sigma_c, sigma_e = self.box.parts(sigma)
+        diagonal = np.zeros_like(p.y)
+        diagonal[:, self.u] = sigma_u + np.where(self.fixed_u, 1e20 * self.largest, 0.0)
+        weight = np.where(self.path_equations, _PATH_WEIGHT * self.largest, 0.0)
+        return Matrix(k.J, H, H_end, k.e_z, diagonal, sigma_c + weight, sigma_e, self.equations, self.path_equations)
+
+    def metric(self, y: Array) -> Array:
+        """A distance of the unknowns of a step in which all relative changes count alike, in units of the cost."""
+        height = np.max(np.abs(y), axis=0) + 1e-3
+        metric: Array = self.largest * (np.max(height[self.u], initial=1e-3) / height) ** 2
+        return metric
+
     def factor(self, p: _Point, d: _Duals, k: _Slopes, choose: bool) -> float:
         """Factorises with the best Hessian that will do; gives what was added to it, nan if the curvature of conditions was left out.
 
         ``choose``: whether the independent equations of the end are to be chosen first.
         """
         low, high = self.box.distances(p.t)
-        sigma_u, sigma_c, sigma_e = self.box.parts(d.low / low * self.box.has_low + d.high / high * self.box.has_high)
-        H, H_end = self.hessian(p, None)
-        largest = float(np.abs(H).max(initial=0.0)) or 1.0
-        diagonal = np.zeros_like(p.y)
-        diagonal[:, self.u] = sigma_u + np.where(self.fixed_u, 1e20 * largest, 0.0)
-        weight = np.where(self.path_equations, _PATH_WEIGHT * largest, 0.0)
-        matrix = Matrix(k.J, H, H_end, k.e_z, diagonal, sigma_c + weight, sigma_e, self.equations, self.path_equations)
-
-        def cost_alone() -> float:
-            added = 0.0
-            while True:
-                answer = self.factors.factor(matrix)
-                if answer == SINGULAR:
-                    raise _Stop(Ending.SINGULAR, f"{Ending.SINGULAR.value} (step {self.factors.failed_at})")
-                if answer == DONE:
-                    break
-                if added > 1e12 * largest:
-                    raise _Stop(Ending.STALLED, "no regularisation makes the cost convex")
-                more = max(9 * added, 1e-8 * largest)
-                added += more
-                matrix.diagonal[:, self.u] += more
-                matrix.diagonal[0, : self.n.z] += more
-            self.rho = self.end_weights(k.e_z)
-            return added
-
+        sigma = d.low / low * self.box.has_low + d.high / high * self.box.has_high
         curved = bool(d.r.any() or d.s.any())
         if choose or not curved:
-            added = cost_alone()
+            added = self.factor_cost(p, k, sigma)
             if not curved:
                 return added
-        exact = self.hessian(p, d)
-        matrix.H, matrix.H_end = exact
-        answer = self.factors.factor(matrix, self.rho)
-        if answer == DONE:
+        matrix = self.matrix(p, k, sigma, *self.hessian(p, d))
+        short = self.history[-1].alpha < _SHORT
+        if not short and self.decomposed(matrix, self.rho):
             return 0.0
-        if answer == SINGULAR:
-            raise _Stop(Ending.SINGULAR, f"{Ending.SINGULAR.value} (step {self.factors.failed_at})")
-        # More and more of a distance that treats all relative changes alike.
-        height = np.max(np.abs(p.y), axis=0) + 1e-3
-        metric = largest * (np.max(height[self.u], initial=1e-3) / height) ** 2
-        plain, added = matrix.diagonal, max(1e-4, self.added / 9)
+        # More and more of a distance that treats all relative changes alike; also where the last step had to be cut to pieces.
+        metric = self.metric(p.y)
+        plain, added = matrix.diagonal, max(1e-4, 3 * self.added if short else self.added / 9)
         while added < 1e3 and k.infeasibility < _FAR:
             matrix.diagonal = plain + added * metric
-            if self.factors.factor(matrix, self.rho) == DONE:
+            if self.decomposed(matrix, self.rho):
                 self.added = added
                 return added
             added *= 3
-        matrix.diagonal = plain
-        matrix.H, matrix.H_end = H, H_end
-        cost_alone()
+        self.factor_cost(p, k, sigma)
         return np.nan
+
+    def factor_cost(self, p: _Point, k: _Slopes, sigma: Array) -> float:
+        """The same without the curvature of conditions, with a choice of the equations of the end."""
+        H, H_end = self.hessian(p, None)
+        self.largest = float(np.abs(H).max(initial=0.0)) or 1.0
+        matrix, added = self.matrix(p, k, sigma, H, H_end), 0.0
+        while not self.decomposed(matrix, None):
+            if added > 1e12 * self.largest:
+                raise _Stop(Ending.STALLED, "no regularisation makes the cost convex")
+            more = max(9 * added, 1e-8 * self.largest)
+            added += more
+            matrix.diagonal[:, self.u] += more
+            matrix.diagonal[0, : self.n.z] += more
+        self.rho = self.end_weights(k.e_z)
+        return added
+
+    def decomposed(self, matrix: Matrix, rho: Array | None) -> bool:
+        """Whether a system could be factorised; its equations of a step must be regular."""
+        answer = self.factors.factor(matrix, rho)
+        if answer == SINGULAR:
+            raise _Stop(Ending.SINGULAR, f"{Ending.SINGULAR.value} (step {self.factors.failed_at})")
+        return answer == DONE
 
     def end_weights(self, e_z: Array) -> Array:
         """rho of :mod:`kreisel.control.riccati`, by what the controls can do about a row."""
@@ -338,11 +374,10 @@ class _Run:
 
     def right_side(self, p: _Point, d: _Duals, k: _Slopes) -> Vector:
         m = self.factors.matrix
-        b = Vector(-k.gradient, -k.gradient_end, -p.rows, -p.e)
+        b = Vector.of(self.stages, -k.gradient, -k.gradient_end, -p.rows, -p.e)
         b_u = self.box.parts(d.high - d.low)[0]
         f_u, f_c, f_e = self.box.parts(self.mu * self.box.force(p.t))
         b.y[:, self.u] += np.where(self.fixed_u, 0.0, b_u - f_u)
-        b.y[self.given] = 0.0
         path = p.rows[:, self.c]
         b.r[:, self.c] = -m.W * path - np.where(self.path_equations, 0.0, f_c - d.r[:, self.c])
         b.s[:] = np.where(self.equations, -p.e, -m.W_end * p.e - f_e + d.s)
@@ -355,7 +390,7 @@ class _Run:
             rest = b - f.times(f.matrix, x)
             rest.s[self.equations & ~f.chosen] = 0.0
             pairs = (rest.y, b.y), (rest.end, b.end), (rest.r, b.r), (rest.s, b.s)
-            if all(np.max(np.abs(left), initial=0.0) <= 1e-9 * np.max(np.abs(right), initial=0.0) for left, right in pairs):
+            if all(np.max(np.abs(left), initial=0.0) <= 1e-7 * np.max(np.abs(right), initial=0.0) for left, right in pairs):
                 break
             x = x + f.solve(rest)
         return x
@@ -363,19 +398,26 @@ class _Run:
     def along(self, p: _Point, step: Vector) -> Array:
         """dt: of controls, and of slacks as their conditions want it."""
         m = self.factors.matrix
-        rows = self.factors.times(
-            Matrix(m.J, m.H, m.H_end, m.e_z, m.diagonal, np.ones_like(m.W), m.W_end, m.equations, self.path_equations), step
-        )
-        dc = rows.r[:, self.c] + np.where(self.path_equations, 0.0, step.r[:, self.c]) + p.rows[:, self.c]
+        dc = self.factors.rows(m.J, step)[:, self.c] + p.rows[:, self.c] if self.n.c else np.zeros((self.stages.steps, 0))
         de = m.e_z @ step.end + p.e
         dt = np.concatenate([step.y[:, self.u].ravel(), dc.ravel(), de])
         return np.where(self.box.equal, 0.0, dt)
 
+    def moved(self, p: _Point, alpha: float, step: Vector, dt: Array) -> _Point:
+        return self.point(p.y + alpha * step.y, p.end + alpha * step.end, p.t + alpha * dt)
+
+    def longest(self, t: Array, dt: Array) -> float:
+        """The largest step up to 1 that keeps away from the bounds."""
+        low, high = self.box.distances(t)
+        return min(_longest(low, dt * self.box.has_low, self.keep), _longest(high, -dt * self.box.has_high, self.keep))
+
+    @property
+    def keep(self) -> float:
+        return max(1e-3, min(_KEEP, self.mu / self.unit))
+
     def merit(self, p: _Point) -> float:
-        assert self.weights is not None
-        w, w_end = self.weights
-        barrier = self.mu * self.box.barrier(p.t) if self.box.count else 0.0
-        return p.cost + barrier + float(np.sum(w * np.abs(p.rows)) + np.sum(w_end * np.abs(p.e)))
+        """phi: the cost with barriers."""
+        return p.cost + (self.mu * self.box.barrier(p.t) if self.box.count else 0.0)
 
     # The iteration.
 
@@ -383,7 +425,8 @@ class _Run:
         clock = time.perf_counter()
         n, N, box = self.n, self.stages.steps, self.box
         y, end = np.array(y, dtype=float), np.array(end, dtype=float)
-        y[0, : n.z] = np.where(self.stages.free, y[0, : n.z], self.stages.start)
+        start = self.stages.start + self.stages.gain @ y[0, self.u]
+        y[0, : n.z] = np.where(self.stages.free, y[0, : n.z], start)
         self.d = _Duals(np.zeros((N, n.rows)), np.zeros(n.e), np.zeros(len(box.low)), np.zeros(len(box.low)))
         if multipliers is not None:
             self.d.r, self.d.s = multipliers.r.copy(), multipliers.s.copy()
@@ -414,7 +457,7 @@ class _Run:
             self.p.cost,
             ending,
             message,
-            self.iterations,
+            len(self.history) - 1,
             float(stationarity) if np.isfinite(stationarity) else np.inf,
             float(infeasibility) if np.isfinite(infeasibility) else np.inf,
             self.worst(k),
@@ -438,7 +481,7 @@ class _Run:
         self.factor(p, _Duals(0 * d.r, 0 * d.s, d.low, d.high), k, True)
         f = self.factors
         step = f.solve(self.right_side(p, _Duals(0 * d.r, 0 * d.s, d.low, d.high), k))
-        bent = f.times(f.matrix, Vector(step.y, step.end, 0 * step.r, 0 * step.s))
+        bent = f.times(f.matrix, Vector.of(self.stages, step.y, step.end, 0 * step.r, 0 * step.s))
         cost = p.cost + np.sum(k.g * step.y) + k.g_end @ step.end + 0.5 * (np.sum(bent.y * step.y) + bent.end @ step.end)
         self.unit = max(abs(float(cost)), abs(p.cost), 1e-300) / box.count
         self.mu = 0.1 * self.unit
@@ -456,39 +499,21 @@ class _Run:
         last = np.inf
         k = self.slopes(self.p, self.d)
         if not (self.d.r.any() or self.d.s.any()):
-            self.estimate(k)
-            k = self.slopes(self.p, self.d)
+            k = self.estimate(k)
             choose = False
         while True:
             p, d = self.p, self.d
-            error = max(k.stationarity, k.infeasibility, self.complementarity(p, d, 0.0))
-            line = Iteration(
-                self.iterations, p.cost, k.infeasibility, max(k.stationarity, self.complementarity(p, d, 0.0)), self.mu, alpha, added
-            )
-            self.history.append(line)
-            if self.callback:
-                self.callback(line)
-            if error <= o.tolerance:
+            self.tell(k, alpha, added)
+            if max(k.stationarity, k.infeasibility, self.complementarity(p, d, 0.0)) <= o.tolerance:
                 raise _Stop(Ending.SOLVED)
-            if self.iterations >= o.max_iterations:
-                raise _Stop(Ending.ITERATION_LIMIT)
             if p.cost < -1e15 * (1.0 + abs(self.history[0].cost)):
                 raise _Stop(Ending.UNBOUNDED)
-            if error < self.best[0]:
-                self.best, self.best_point = (error, self.iterations), (p, d, k)
-            elif self.iterations - self.best[1] >= _PATIENCE:
-                if self.growth == _GROWTH[1]:
-                    (self.p, self.d, k) = self.best_point
-                    self.give_up(k)
-                self.growth, self.weights, self.best = _GROWTH[1], None, (self.best[0], self.iterations)
-                self.p, self.d, k = self.best_point
-                continue
             while box.count and self.mu > 0.01 * o.tolerance * self.unit:
                 now = max(k.stationarity, k.infeasibility, self.complementarity(p, d, self.mu))
                 scaled = self.mu / self.unit
                 if now > 10 * scaled:
                     break
-                self.mu = self.unit * max(0.01 * o.tolerance, min(0.2 * scaled, scaled**1.5))
+                self.mu, self.filter = self.unit * max(0.01 * o.tolerance, min(0.2 * scaled, scaled**1.5)), None
             # Which equations of the end are independent may change on the way.
             choose = choose or (f.rank < int(self.equations.sum()) and (alpha < 1 or k.infeasibility > 0.1 * last))
             last = k.infeasibility
@@ -499,15 +524,26 @@ class _Run:
                 d.s = np.where(dropped, 0.0, d.s)
                 k = self.slopes(p, d)
             alpha, k = self.step(k)
-            self.iterations += 1
             choose = False
 
-    def estimate(self, k: _Slopes) -> None:
-        """Multipliers of a step that keeps the violations: the best ones for the cost at this point."""
-        self.factor(self.p, self.d, k, True)
-        b = self.right_side(_Point(self.p.y, self.p.end, self.p.t, self.p.cost, 0 * self.p.rows, 0 * self.p.e), self.d, k)
-        x = self.refined(b)
+    def tell(self, k: _Slopes, alpha: float, added: float) -> None:
+        """A line of the history; the end, if there were enough of them."""
+        stationarity = max(k.stationarity, self.complementarity(self.p, self.d, 0.0))
+        line = Iteration(self.iterations, self.p.cost, k.infeasibility, stationarity, self.mu, alpha, added)
+        self.history.append(line)
+        if self.callback:
+            self.callback(line)
+        if self.iterations >= self.options.max_iterations and max(stationarity, k.infeasibility) > self.options.tolerance:
+            raise _Stop(Ending.ITERATION_LIMIT)
+        self.iterations += 1
+
+    def estimate(self, k: _Slopes) -> _Slopes:
+        """Multipliers of a step that keeps the violations: the best ones for the cost at this point. The derivatives with these."""
+        p = self.p
+        self.factor(p, self.d, k, True)
+        x = self.refined(self.right_side(_Point(p.y, p.end, p.t, p.cost, 0 * p.rows, 0 * p.e), self.d, k))
         self.d.r, self.d.s = self.d.r + x.r, self.d.s + x.s
+        return self.slopes(p, self.d)
 
     def step(self, k: _Slopes) -> tuple[float, _Slopes]:
         """Takes a step; gives its length, and the derivatives at its end."""
@@ -516,65 +552,119 @@ class _Run:
         dp = self.refined(b)
         dt = self.along(p, dp)
         low, high = box.distances(p.t)
-        keep = max(1e-3, min(_KEEP, self.mu / self.unit))
-        full = min(_longest(low, dt * box.has_low, keep), _longest(high, -dt * box.has_high, keep))
         d_low = np.where(box.has_low, (self.mu - d.low * dt) / low - d.low, 0.0)
         d_high = np.where(box.has_high, (self.mu + d.high * dt) / high - d.high, 0.0)
-        dual = min(_longest(d.low, d_low, keep), _longest(d.high, d_high, keep))
-        w, w_end = np.abs(d.r + dp.r), np.abs(d.s + dp.s)
-        if self.weights is not None:
-            w, w_end = np.maximum(w, (w + self.weights[0]) / 2), np.maximum(w_end, (w_end + self.weights[1]) / 2)
-        self.weights = w, w_end
-        old = self.merit(p)
-        f_t = self.mu * box.force(p.t)
-        slope = float(np.sum(k.g * dp.y) + k.g_end @ dp.end + f_t @ dt)
-        slope -= float(np.sum(w * np.abs(p.rows)) + np.sum(w_end * np.abs(p.e)))
-        slope += float(np.sum((w_end * np.abs(k.e_z @ dp.end + p.e))[self.equations]))
-        noise = 1e-13 * (abs(p.cost) + abs(old))
-        size = np.max(np.abs(p.y), axis=0) + np.max(np.abs(dp.y), axis=0)
-        size[size == 0] = 1.0
-        alpha = full
-        while True:
-            trial = self.point(p.y + alpha * dp.y, p.end + alpha * dp.end, p.t + alpha * dt)
-            duals = _Duals(d.r + alpha * dp.r, d.s + alpha * dp.s, d.low + dual * d_low, d.high + dual * d_high)
-            finite = bool(np.isfinite(trial.cost) and np.isfinite(trial.rows).all() and np.isfinite(trial.e).all())
-            if finite and self.merit(trial) <= old + 1e-4 * alpha * slope + noise:
-                break
-            if finite:
-                k_new = self.slopes(trial, duals)
-                left = self.factors.solve(self.right_side(trial, duals, k_new))
-                if np.sum((left.y / size) ** 2) <= self.growth**2 * np.sum((dp.y / size) ** 2):
-                    break
-            if finite and alpha == full:
-                better = self.corrected(p, b, trial, full, keep)
-                if better is not None and self.merit(better[0]) <= old + 1e-4 * alpha * slope + noise:
-                    trial, (dr, ds) = better
-                    duals.r, duals.s = d.r + alpha * dr, d.s + alpha * ds
+        dual = min(_longest(d.low, d_low, self.keep), _longest(d.high, d_high, self.keep))
+        slope = float(np.sum(k.g * dp.y) + k.g_end @ dp.end + self.mu * box.force(p.t) @ dt)
+        found = self.search(p, b, dp, dt, slope)
+        if found is None:
+            return self.restore(k)
+        trial, alpha, (dr, ds) = found
+        duals = _Duals(d.r + alpha * dr, d.s + alpha * ds, d.low + dual * d_low, d.high + dual * d_high)
+        self.p, self.d = trial, self.bounded(trial, duals)
+        return alpha, self.slopes(self.p, self.d)
+
+    def bounded(self, p: _Point, d: _Duals) -> _Duals:
+        """With multipliers of bounds not too far from mu over the distance."""
+        low, high = self.box.distances(p.t)
+        d.low = np.where(self.box.has_low, np.clip(d.low, self.mu / low / _DUAL_RANGE, self.mu / low * _DUAL_RANGE), 0.0)
+        d.high = np.where(self.box.has_high, np.clip(d.high, self.mu / high / _DUAL_RANGE, self.mu / high * _DUAL_RANGE), 0.0)
+        return d
+
+    def search(self, p: _Point, b: Vector, dp: Vector, dt: Array, slope: float) -> tuple[_Point, float, tuple[Array, Array]] | None:
+        """The first point along a step that the filter lets pass, the length to it, the step of multipliers; None if there is none."""
+        violation, merit = p.violation, self.merit(p)
+        self.filter = f = self.filter or _Filter(violation)
+        noise = 1e-14 * (abs(p.cost) + abs(merit))
+
+        def passes(q: _Point, alpha: float) -> bool:
+            if not q.finite:
+                return False
+            own, cost = q.violation, self.merit(q)
+            if f.forbids(own, cost - noise):
+                return False
+            if violation <= f.smallest and f.descends(violation, slope, alpha):
+                return cost <= merit + f.ETA * alpha * slope + noise
+            return own <= (1 - f.GAMMA) * violation or cost <= merit - f.GAMMA * violation + noise
+
+        full = alpha = self.longest(p.t, dt)
+        shortest = f.shortest(violation, slope)
+        trial, multipliers = self.moved(p, alpha, dp, dt), (dp.r, dp.s)
+        while not passes(trial, alpha):
+            if alpha == full and trial.finite and trial.violation >= violation:
+                corrected = self.corrected(p, b, trial, full, passes)
+                if corrected is not None:
+                    trial, multipliers = corrected
                     break
             alpha *= 0.5
-            if alpha < 1e-12:
-                self.give_up(k)
-        low, high = box.distances(trial.t)
-        duals.low = np.where(box.has_low, np.clip(duals.low, self.mu / low / _DUAL_RANGE, self.mu / low * _DUAL_RANGE), 0.0)
-        duals.high = np.where(box.has_high, np.clip(duals.high, self.mu / high / _DUAL_RANGE, self.mu / high * _DUAL_RANGE), 0.0)
-        self.p, self.d = trial, duals
-        return alpha, self.slopes(trial, duals)
+            if alpha < shortest:
+                return None
+            trial = self.moved(p, alpha, dp, dt)
+        if not (f.descends(violation, slope, alpha) and self.merit(trial) <= merit + f.ETA * alpha * slope + noise):
+            f.add(violation, merit)
+        return trial, alpha, multipliers
 
-    def corrected(self, p: _Point, b: Vector, trial: _Point, full: float, keep: float) -> tuple[_Point, tuple[Array, Array]] | None:
-        """The step once more, with the violation at its end added to that at its start."""
-        m, box = self.factors.matrix, self.box
-        extra, extra_end = trial.rows - (1 - full) * p.rows, trial.e - (1 - full) * p.e
-        c = Vector(b.y, b.end, b.r - extra, np.where(self.equations, b.s - extra_end, b.s - m.W_end * extra_end))
-        c.r[:, self.c] = b.r[:, self.c] - m.W * extra[:, self.c]
-        q = _Point(p.y, p.end, p.t, p.cost, p.rows + extra, p.e + extra_end)
-        step = self.factors.solve(c)
-        dt = self.along(q, step)
-        low, high = box.distances(p.t)
-        length = min(_longest(low, dt * box.has_low, keep), _longest(high, -dt * box.has_high, keep), full)
-        new = self.point(p.y + length * step.y, p.end + length * step.end, p.t + length * dt)
-        if not (np.isfinite(new.cost) and np.isfinite(new.rows).all() and np.isfinite(new.e).all()):
-            return None
-        return new, (step.r, step.s)
+    def corrected(
+        self, p: _Point, b: Vector, trial: _Point, full: float, passes: Callable[[_Point, float], bool]
+    ) -> tuple[_Point, tuple[Array, Array]] | None:
+        """The step once more (and again), with the violation at its end added to that at its start."""
+        m = self.factors.matrix
+        rows, e = full * p.rows, full * p.e
+        last = np.inf
+        for _ in range(4):
+            if not trial.violation < 0.99 * last:
+                return None
+            last = trial.violation
+            rows, e = rows + trial.rows, e + trial.e
+            extra, extra_end = rows - p.rows, e - p.e
+            c = Vector.of(self.stages, b.y, b.end, b.r - extra, np.where(self.equations, b.s - extra_end, b.s - m.W_end * extra_end))
+            c.r[:, self.c] = b.r[:, self.c] - m.W * extra[:, self.c]
+            step = self.factors.solve(c)
+            dt = self.along(_Point(p.y, p.end, p.t, p.cost, rows, e), step)
+            trial = self.moved(p, self.longest(p.t, dt), step, dt)
+            if passes(trial, full):
+                return trial, (step.r, step.s)
+            if not trial.finite:
+                return None
+        return None
+
+    def restore(self, k: _Slopes) -> tuple[float, _Slopes]:
+        """Makes the violation smaller, by steps that change as little as they can, until the filter lets pass what is found."""
+        assert self.filter is not None
+        start, p = self.p, self.p
+        nothing = _Duals(0 * self.d.r, 0 * self.d.s, 0 * self.d.low, 0 * self.d.high)
+        self.filter.add(p.violation, self.merit(p))
+        mu, self.mu = self.mu, 0.0
+        try:
+            while True:
+                if k.infeasibility <= self.options.tolerance:
+                    self.give_up(k)
+                low, high = self.box.distances(p.t)
+                sigma = self.largest * (self.box.has_low / low**2 + self.box.has_high / high**2)
+                matrix = self.matrix(p, k, sigma, np.zeros_like(self.factors.matrix.H), np.zeros_like(self.factors.matrix.H_end))
+                matrix.diagonal += self.metric(p.y)
+                if not self.decomposed(matrix, None):
+                    self.give_up(k)
+                still = replace(k, gradient=np.zeros_like(k.gradient), gradient_end=np.zeros_like(k.gradient_end))
+                step = self.refined(self.right_side(p, nothing, still))
+                dt = self.along(p, step)
+                alpha = self.longest(p.t, dt)
+                trial = self.moved(p, alpha, step, dt)
+                while not (trial.finite and alpha >= 1e-8 and trial.violation <= (1 - 1e-4 * alpha) * p.violation):
+                    alpha *= 0.5
+                    if alpha < 1e-8:
+                        self.give_up(k)
+                    trial = self.moved(p, alpha, step, dt)
+                self.p = p = trial
+                k = self.slopes(p, nothing)
+                if p.violation <= 0.9 * start.violation and not self.filter.forbids(p.violation, p.cost + mu * self.box.barrier(p.t)):
+                    break
+                self.tell(k, alpha, np.nan)
+        finally:
+            self.mu = mu
+        low, high = self.box.distances(p.t)
+        self.d = self.bounded(p, _Duals(nothing.r, nothing.s, self.mu / low * self.box.has_low, self.mu / high * self.box.has_high))
+        return alpha, self.estimate(self.slopes(p, self.d))
 
     def give_up(self, k: _Slopes) -> None:
         error = max(k.stationarity, k.infeasibility, self.complementarity(self.p, self.d, 0.0))
@@ -590,13 +680,12 @@ class _Run:
         """Of controls; where these are fixed, what is left of the gradient."""
         b = self.box.parts(self.d.high - self.d.low)[0]
         if self.fixed_u.any():
-            pull, _ = self.factors.transposed(k.J, k.e_z, self.d.r, self.d.s)
+            pull = self.factors.transposed(k.J, k.e_z, self.d.r, self.d.s, self.p.y)[0]
             b = np.where(self.fixed_u, -(k.g + pull)[:, self.u], b)
         return b
 
     def worst(self, k: _Slopes) -> Row:
-        sizes = np.maximum(np.max(self.factors.sizes(k.J, k.e_z, self.d.r, self.d.s, self.p.y)[2], axis=0, initial=0.0), 1.0)
-        scaled = np.nan_to_num(np.abs(self.p.rows) / sizes, nan=np.inf)
+        scaled = np.nan_to_num(np.abs(self.p.rows) / k.sizes, nan=np.inf)
         scaled_end = np.nan_to_num(np.abs(self.p.e) / np.maximum(np.abs(k.e_z) @ np.abs(self.p.end), 1.0), nan=np.inf)
         if scaled_end.max(initial=-1.0) >= scaled.max(initial=-1.0):
             i = int(scaled_end.argmax())

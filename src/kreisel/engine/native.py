@@ -69,6 +69,11 @@ def compiled(function: _Function) -> _Function:
     return _compile(function)
 
 
+def summed(function: _Function) -> _Function:
+    """The same for a sum of products, whose order is free: in vectors, for there is no need to wait for the sum so far."""
+    return _compile(function, fastmath={"contract", "reassoc"})
+
+
 def inlined(function: _Function) -> _Function:
     """Compiles a function with Numba as a part of its callers: for a few lines that a call would cost more than."""
     return _compile(function, inline="always")
