@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.control.stages import Stages
-from kreisel.engine.native import compiled, summed
+from kreisel.engine.native import LANES, compiled, subtract, summed
 
 Array = NDArray[np.float64]
 
@@ -94,8 +94,9 @@ class Factors:
     def __init__(self, stages: Stages) -> None:
         s, N = stages.sizes, stages.steps
         self.stages = stages
-        nw = s.z + s.u
-        self._shape = np.array([N, s.z, s.x, s.u, s.c, s.e])
+        # Rows of w = (z, u) fill whole vectors, with zeros at the end.
+        nw = -(-(s.z + s.u) // LANES) * LANES
+        self._shape = np.array([N, s.z, s.x, s.u, s.c, s.e, nw])
         self._J, self._H = (
             (np.ascontiguousarray(i), np.ascontiguousarray(j)) for i, j in (stages.jacobian_pattern, stages.hessian_pattern)
         )
@@ -374,24 +375,30 @@ def _lu_factor(A: Any, pivots: Any) -> bool:
 
 @compiled
 def _lu_solve(A: Any, pivots: Any, B: Any) -> None:
-    """B <- A^{-1} B."""
-    n = len(B)
+    """B <- A^{-1} B, for rows that fill whole vectors."""
+    n, row = len(B), 8 * B.shape[1]
+    at, vectors = B.ctypes.data, B.shape[1] // LANES
     filled = np.zeros(n, dtype=np.bool_)
     for k in range(n):
-        at = pivots[k]
-        if at != k:
+        other = pivots[k]
+        if other != k:
             for j in range(B.shape[1]):
-                B[k, j], B[at, j] = B[at, j], B[k, j]
+                B[k, j], B[other, j] = B[other, j], B[k, j]
     for i in range(n):
         for k in range(i):
             if filled[k] and A[i, k] != 0.0:
-                _add(B[i], -A[i, k], B[k])
-        filled[i] = np.any(B[i])
+                subtract(at + i * row, at + k * row, A[i, k], vectors)
+        for j in range(B.shape[1]):
+            if B[i, j] != 0.0:
+                filled[i] = True
+                break
     for i in range(n - 1, -1, -1):
         for k in range(i + 1, n):
             if A[i, k] != 0.0:
-                _add(B[i], -A[i, k], B[k])
-        B[i] *= 1.0 / A[i, i]
+                subtract(at + i * row, at + k * row, A[i, k], vectors)
+        factor = 1.0 / A[i, i]
+        for j in range(B.shape[1]):
+            B[i, j] *= factor
 
 
 @compiled
@@ -440,12 +447,12 @@ def _factor(
     shape: Any, placed: Any, H_at: Any, J: Any, H: Any, diagonal: Any, W: Any, lu: Any, pivots: Any, X: Any, AB: Any, C: Any, V: Any,
     F: Any, L: Any, K: Any, G: Any, D: Any, reach: Any, free: Any, gain: Any, start: Any,
 ) -> tuple[int, int]:  # fmt: skip
-    N, nz, nx, nu, _, ne = shape
+    N, nz, nx, nu, _, ne, nw = shape
     (R_m, R_i, R_j), (U_m, U_i, U_j), (c_m, c_i, c_j), place = placed
     (H_row, H_col), (start_L, start_G) = H_at, start
-    nw = nz + nu
-    T_w, T_x, VAB = np.zeros((nw, nw)), np.zeros((nx, nw)), np.zeros((nz, nw))
+    T_w, T_x, H_xx, VAB = np.zeros((nw, nw)), np.zeros((nx, nw)), np.zeros((nx, nx)), np.zeros((nz, nw))
     S, Q, FAB = np.zeros((nw, nw)), np.zeros((nw, nw)), np.zeros((ne, nw))
+    row, vectors, of_AB, of_VAB, of_T_w, of_T_x = 8 * nw, nw // LANES, AB.ctypes.data, VAB.ctypes.data, T_w.ctypes.data, T_x.ctypes.data
     D[:] = 0.0
     reach[:] = 0.0
     for k in range(N - 1, -1, -1):
@@ -466,7 +473,7 @@ def _factor(
         for n in range(len(U_m)):
             i, j, value = U_i[n], U_j[n], J[k, U_m[n]]
             if j < 0:
-                _add(AB[i], value, Xk[-1 - j])
+                subtract(of_AB + i * row, Xk.ctypes.data + (-1 - j) * row, -value, vectors)
             else:
                 AB[i, j] += value
         C[:] = 0.0
@@ -478,33 +485,37 @@ def _factor(
                 C[i, j] += value
         # The Hessian by w = (dz, du): of half of it, T = H E, S = E^T T, Q = S + S^T.
         T_w[:] = 0.0
-        T_x[:] = 0.0
+        H_xx[:] = 0.0
+        for m in range(len(H_row)):
+            value, i, j = H[k, m], place[H_row[m]], place[H_col[m]]
+            if i < 0 and j < 0:
+                H_xx[-1 - i, -1 - j] = H_xx[-1 - j, -1 - i] = 0.5 * value
+            elif i >= 0 and j >= 0:
+                T_w[i, j] += value if i != j else 0.5 * value
+        for m in range(nz + nx + nu):
+            value, i = 0.5 * diagonal[k, m], place[m]
+            if i < 0:
+                H_xx[-1 - i, -1 - i] += value
+            else:
+                T_w[i, i] += value
+        if nx > 0:
+            np.dot(H_xx, Xk, T_x)
+        for m in range(len(H_row)):
+            i, j = place[H_row[m]], place[H_col[m]]
+            if i < 0 <= j:
+                T_x[-1 - i, j] += H[k, m]
+            elif j < 0 <= i:
+                T_x[-1 - j, i] += H[k, m]
         np.dot(V[k + 1], AB, VAB)
         for n in range(len(U_m)):
             i, j, value = U_i[n], U_j[n], 0.5 * J[k, U_m[n]]
-            _add(T_x[-1 - j] if j < 0 else T_w[j], value, VAB[i])
+            subtract(of_T_x + (-1 - j) * row if j < 0 else of_T_w + j * row, of_VAB + i * row, -value, vectors)
         for n in range(len(c_m)):
             i, j, value = c_i[n], c_j[n], 0.5 * J[k, c_m[n]] * W[k, c_i[n]]
             _add(T_x[-1 - j] if j < 0 else T_w[j], value, C[i])
-        for m in range(len(H_row)):
-            value, i, j = H[k, m], place[H_row[m]], place[H_col[m]]
-            if i == j:
-                value *= 0.5
-            target = T_x[-1 - i] if i < 0 else T_w[i]
-            if j < 0:
-                _add(target, value, Xk[-1 - j])
-            else:
-                target[j] += value
-        for m in range(nw + nx):
-            value, i = 0.5 * diagonal[k, m], place[m]
-            if value != 0.0:
-                if i < 0:
-                    _add(T_x[-1 - i], value, Xk[-1 - i])
-                else:
-                    T_w[i, i] += value
         if nx > 0:
             np.dot(Xk.T, T_x, S)
-        for i in range(nw):
+        for i in range(nz + nu):
             for j in range(i + 1):
                 value = S[i, j] + S[j, i] + T_w[i, j] + T_w[j, i]
                 Q[i, j] = value
@@ -515,17 +526,33 @@ def _factor(
             _follow(gain, Q, FAB)
         # du by dz and the multipliers of the end.
         Lk, Kk, Gk, Vk = L[k], K[k], G[k], V[k]
-        Lk[:] = Q[nz:, nz:]
+        Lk[:] = Q[nz : nz + nu, nz : nz + nu]
         if not _cholesky(Lk):
             return 2, k
-        Kk[:] = -Q[nz:, :nz]
-        _forward_back(Lk, Kk)
-        Vk[:] = Q[:nz, :nz]
+        # With Q_uu = L L^T and Y = L^-1 Q_uz: V = Q_zz - Y^T Y, K = -L^-T Y.
+        for m in range(nu):
+            for j in range(nz):
+                Kk[m, j] = Q[nz + m, j]
+            for i in range(m):
+                for j in range(nz):
+                    Kk[m, j] -= Lk[m, i] * Kk[i, j]
+            for j in range(nz):
+                Kk[m, j] /= Lk[m, m]
         for i in range(nz):
+            for j in range(nz):
+                Vk[i, j] = Q[i, j]
             for m in range(nu):
-                _add(Vk[i, : i + 1], Q[nz + m, i], Kk[m])
-            for j in range(i):
-                Vk[j, i] = Vk[i, j]
+                for j in range(nz):
+                    Vk[i, j] -= Kk[m, i] * Kk[m, j]
+        for m in range(nu - 1, -1, -1):
+            for i in range(m + 1, nu):
+                for j in range(nz):
+                    Kk[m, j] -= Lk[i, m] * Kk[i, j]
+            for j in range(nz):
+                Kk[m, j] /= Lk[m, m]
+        for m in range(nu):
+            for j in range(nz):
+                Kk[m, j] = -Kk[m, j]
         if ne > 0:
             largest = 0.0
             for m in range(nu):
@@ -614,10 +641,10 @@ def _solve(
     G: Any, D: Any, order: Any, rank: int, free: Any, gain: Any, start: Any, a: Any, b_e: Any, b: Any, p: Any, y: Any, end: Any, r: Any,
     s: Any,
 ) -> None:  # fmt: skip
-    N, nz, nx, nu, nc, ne = shape
+    N, nz, nx, nu, nc, ne, nw = shape
     (U_m, U_i, U_j), _, rows, columns = at
     start_L, start_G = start
-    nw, nv = nz + nu, nz + nx
+    nv = nz + nx
     x0, u0 = np.zeros((N, nx)), np.zeros((N, nu))
     y0, bent, v, c = np.zeros(nv + nu), np.zeros(nv + nu), np.zeros(nx), np.zeros(nc)
     q, dw, z, costate = np.zeros(nw), np.zeros(nw), np.zeros(nz), np.zeros(nz)
@@ -637,13 +664,17 @@ def _solve(
         np.dot(V[k + 1], z, costate)
         costate += p[k + 1]
         _bend(at, H_at, J[k], H[k], diagonal[k], W[k], a[k], b[k, nx + nz :], y0, costate, c, bent)
-        q[:nz] = bent[:nz]
-        q[nz:] = bent[nv:]
         for i in range(nx):
-            _add(q, bent[nz + columns[i]], X[k, i])
+            v[i] = bent[nz + columns[i]]
+        if nx > 0:
+            np.dot(X[k].T, v, q)
+        else:
+            q[:] = 0.0
+        q[:nz] += bent[:nz]
+        q[nz : nz + nu] += bent[nv:]
         if k == 0:
             for i in range(nz):
-                _add(q[nz:], q[i], gain[i])
+                _add(q[nz : nz + nu], q[i], gain[i])
         for i in range(ne):
             f[i] += _dot(F[k + 1, i], z)
             for j in range(nu):
@@ -651,7 +682,7 @@ def _solve(
         p[k] = q[:nz]
         for m in range(nu):
             _add(p[k], q[nz + m], K[k, m])
-        u0[k] = -q[nz:]
+        u0[k] = -q[nz : nz + nu]
         _forward_back(L[k], u0[k])
     # The end, and the start where it is free.
     nf = len(free)
@@ -680,11 +711,13 @@ def _solve(
             dw[nz + i] = u0[k, i] + _dot(K[k, i], z) + _dot(G[k, i], ds)
         if k == 0:
             for i in range(nz):
-                dw[i] += _dot(gain[i], dw[nz:])
+                dw[i] += _dot(gain[i], dw[nz : nz + nu])
         y[k, :nz] = dw[:nz]
-        y[k, nv:] = dw[nz:]
+        y[k, nv:] = dw[nz : nz + nu]
+        if nx > 0:
+            np.dot(X[k], dw, v)
         for i in range(nx):
-            y[k, nz + columns[i]] = x0[k, i] + _dot(X[k, i], dw)
+            y[k, nz + columns[i]] = x0[k, i] + v[i]
         # New states from the derivatives themselves, not from A and B: exact also where these are not.
         for i in range(nz):
             z[i] = -b[k, nx + i]

@@ -70,7 +70,7 @@ class Step:
 
     def at_middle(self, columns: Columns) -> Columns:
         """The columns with (q_n + q_{n+1})/2 written out."""
-        means = [n.q + self.e.h / 2 * n.x for n in self.e.nodes]
+        means = [(q0 + q1) / 2 for q0, q1 in zip(self.q0, self.q1, strict=True)]
         return ca.substitute(columns, self.middle, means) if self.middle else columns
 
     def gradient(self, f: ca.SX, places: list[int]) -> dict[int, ca.SX]:

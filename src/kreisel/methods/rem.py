@@ -35,7 +35,7 @@ class Reduced(Stage):
         of: list[slice] = []
         symbols: Columns = []
         values: Columns = []
-        middles: Columns = []
+        lead: Columns = []
         for i, (n, theta_1) in enumerate(zip(e.nodes, theta, strict=True)):
             own = [NodeView(node, ("v",), ("x",)) for node in n.node.bodies]
             of.append(slice(len(inner), len(inner) + len(own)))
@@ -44,30 +44,31 @@ class Reduced(Stage):
             mean = (q1 - q0) / e.h
             if isinstance(n.node, Redundant):
                 mean = (n.v + e.reach(i, 2 * mean - n.v)) / 2
-            middles.append((q0 + q1) / 2)
             symbols += [ca.vertcat(*(getattr(view, name) for view in own)) for name in ("q", "v", "x")]
             values += [ca.densify(y) for y in (q0, n.v, mean)]
+            lead += ca.vertsplit(ca.densify(q1), np.cumsum([0, *(view.q.numel() for view in own)]).tolist())
         found = Elements(inner, _members(e, inner), e.h, e.t, MultiplierView(0, ("l",)), MultiplierView(0, ("m",)), e.covariant)
-        rows = found.resolve(Mean().residual(found)["x"])
+        symbols += found.move("x")
+        values += lead
+        rows = Mean().residual(found)["x"]
         e.probes += found.probes
         closing = [ca.SX(0, 1) for _ in e.nodes]
         for m, phi in e._constraints(e.t + e.h, theta):
             (i,) = e._places(m)
             closing[i] = ca.vertcat(closing[i], phi / e.h)
         out: Columns = []
-        for n, part, phi, middle in zip(e.nodes, of, closing, middles, strict=True):
+        for n, part, phi in zip(e.nodes, of, closing, strict=True):
             u = ca.SX.sym("u", n.node.freedoms if isinstance(n.node, Redundant) else n.group.dim)
             if isinstance(n.node, Redundant):
-                ends = np.cumsum([0, *(view.q.numel() for view in inner[part])]).tolist()
-                columns = {view.node.name: q for view, q in zip(inner[part], ca.vertsplit(middle, ends), strict=True)}
-                virtual = list(n.node.null_space(n.q + e.h / 2 * n.x if isinstance(n.group, R) else n.q, columns, u).values())
+                middle = {view.node.name: (view.q + q1) / 2 for view, q1 in zip(inner[part], lead[part], strict=True)}
+                virtual = list(n.node.null_space(n.q + e.h / 2 * n.x if isinstance(n.group, R) else n.q, middle, u).values())
             else:
                 virtual = [u]
             power = sum((ca.dot(r, v) for r, v in zip(rows[part], virtual, strict=True)), start=ca.SX(0))
             # Elements without constraints still have something to say of the motion.
             phi = phi if phi.numel() else ca.SX(n.group.dim - u.numel(), 1)
             out.append(ca.vertcat(ca.gradient(power, u), phi))
-        arguments = found.resolve([probe.arguments for probe in found.probes])
+        arguments = [probe.arguments for probe in found.probes]
         new = ca.substitute([*out, *arguments], symbols, values)
         for probe, argument in zip(found.probes, new[len(out) :], strict=True):
             probe.arguments = argument
