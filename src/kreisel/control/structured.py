@@ -332,13 +332,13 @@ class _Run:
             return 0.0
         # More and more of a distance that treats all relative changes alike; also where the last step had to be cut to pieces.
         metric = self.metric(p.y)
-        plain, added = matrix.diagonal, max(1e-4, 3 * self.added if short else self.added / 9)
+        plain, added = matrix.diagonal, max(1e-4, 3 * self.added if short else self.added / 3)
         while added < 1e3 and k.infeasibility < _FAR:
             matrix.diagonal = plain + added * metric
             if self.decomposed(matrix, self.rho):
                 self.added = added
                 return added
-            added *= 3
+            added *= 8
         self.factor_cost(p, k, sigma)
         return np.nan
 
