@@ -106,7 +106,11 @@ def three_link_gc(steps: int = 20, friction: float = 0.0, **options) -> tuple[St
     end = z - ca.DM(np.concatenate([ANGLES[1], np.zeros(3)]))
     start = np.concatenate([ANGLES[0], np.zeros(3)])
     problem = stages(z, x, u, h, R, U, h * ca.dot(u, u) / 2, end, start=start, horizon=3.0, steps=steps, **options)
-    return problem, *constant(problem, np.zeros(3))
+    y, last = constant(problem, np.zeros(3))
+    # Straight from start to end: from where it only stays, a search may well find the cheaper minimum on the other side.
+    straight = ANGLES[0] + np.linspace(0, 1, steps + 1)[:, None] * (ANGLES[1] - ANGLES[0])
+    y[:, :3], last[:3] = straight[:-1], straight[-1]
+    return problem, y, last
 
 
 def three_link_bem(steps: int = 20, guess: str = "constant", **options) -> tuple[Stages, np.ndarray, np.ndarray]:

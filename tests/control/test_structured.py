@@ -253,7 +253,8 @@ def test_fixed_controls_are_left_alone():
 
 def test_conditions_that_cannot_hold_are_told():
     """A torque of 1 Nm does not lift the arm: the end stands out."""
-    outcome = Structured().solve(*problems.three_link_gc(20, u_bounds=(-1.0, 1.0)))
+    stages, _, _ = problems.three_link_gc(20, u_bounds=(-1.0, 1.0))
+    outcome = Structured().solve(stages, *problems.constant(stages, np.zeros(3)))
     assert outcome.ending is Ending.INFEASIBLE
     assert outcome.worst.kind == "e"
     assert np.isfinite(outcome.y).all()

@@ -220,16 +220,18 @@ class Factors:
         first[s.z + s.x :] += stages.gain.T @ first[: s.z]
         first[: s.z][~stages.free] = 0.0
 
-    def transposed(self, J: Array, e_z: Array, r: Array, s: Array, y: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """The derivative of r . (R, U - z_{k+1}, c) + s . e by y (N, y) and by z_N (z,); the sums of absolute values of the terms in it,
-        and in J y (N, rows)."""
+    def gradient(
+        self, g: Array, g_end: Array, J: Array, e_z: Array, r: Array, s: Array, y: Array
+    ) -> tuple[Array, Array, Array, float, Array]:
+        """The derivative of sum L + E + r . (R, U - z_{k+1}, c) + s . e by y (N, y) and by z_N (z,); the largest sums of absolute values of
+        the terms in it, of all steps, (y,) and one number; those of the terms in J y (rows,).
+        """
         n = self.stages.sizes
-        pull, sizes, rows = np.zeros_like(y), np.zeros_like(y), np.zeros_like(r)
-        _transposed(self._J, J, r, y, pull, sizes, rows)
-        z = slice(n.x, n.x + n.z)
-        pull[1:, : n.z] -= r[:-1, z]
-        sizes[1:, : n.z] += np.abs(r[:-1, z])
-        return pull, e_z.T @ s - r[-1, z], sizes, np.abs(e_z).T @ np.abs(s) + np.abs(r[-1, z]), rows
+        out, sizes, rows = g.copy(), np.zeros(n.y), np.zeros(n.rows)
+        _gradient(n.z, n.x, self._J, J, r, y, out, sizes, rows)
+        last = r[-1, n.x : n.x + n.z]
+        terms = np.abs(g_end) + np.abs(e_z).T @ np.abs(s) + np.abs(last)
+        return out, g_end + e_z.T @ s - last, sizes, float(terms.max(initial=0.0)), rows
 
 
 @compiled
@@ -762,12 +764,24 @@ def _along(J_at: Any, J: Any, y: Any, out: Any) -> None:
 
 
 @compiled
-def _transposed(J_at: Any, J: Any, r: Any, y: Any, pull: Any, sizes: Any, rows: Any) -> None:
-    """J^T r, |J^T| |r| and |J| |y| of all steps."""
+def _gradient(nz: int, nx: int, J_at: Any, J: Any, r: Any, y: Any, out: Any, sizes: Any, rows: Any) -> None:
+    """Adds J^T r and what new states have of it to ``out``; sums of absolute values of all terms, the largest ones of all steps."""
     J_row, J_col = J_at
+    by_column, by_row = np.zeros(len(sizes)), np.zeros(len(rows))
     for k in range(len(r)):
+        for j in range(len(sizes)):
+            by_column[j] = abs(out[k, j])
+        by_row[:] = 0.0
         for m in range(len(J_row)):
             i, j, value = J_row[m], J_col[m], J[k, m]
-            pull[k, j] += value * r[k, i]
-            sizes[k, j] += abs(value * r[k, i])
-            rows[k, i] += abs(value * y[k, j])
+            out[k, j] += value * r[k, i]
+            by_column[j] += abs(value * r[k, i])
+            by_row[i] += abs(value * y[k, j])
+        if k > 0:
+            for j in range(nz):
+                out[k, j] -= r[k - 1, nx + j]
+                by_column[j] += abs(r[k - 1, nx + j])
+        for j in range(len(sizes)):
+            sizes[j] = max(sizes[j], by_column[j])
+        for i in range(len(rows)):
+            rows[i] = max(rows[i], by_row[i])

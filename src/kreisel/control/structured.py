@@ -139,6 +139,10 @@ def _longest(x: Array, dx: Array, keep: float) -> float:
     return float(min(1.0, np.min((keep - 1) * x[falling] / dx[falling], initial=1.0)))
 
 
+def _largest(x: Array) -> float:
+    return float(np.abs(x).max(initial=0.0))
+
+
 @dataclass
 class _Point:
     """An iterate: unknowns, and the values there."""
@@ -259,25 +263,22 @@ class _Run:
         g, J, g_end, e_z = self.stages.derivatives(p.y, p.end)
         g, J = g.copy(), J.copy()
         self.derivative_seconds += time.perf_counter() - clock
-        pull, pull_end, sizes, sizes_end, sizes_rows = self.factors.transposed(J, e_z, d.r, d.s, p.y)
+        gradient, gradient_end, sizes, sizes_end, sizes_rows = self.factors.gradient(g, g_end, J, e_z, d.r, d.s, p.y)
         b_u, b_c, b_e = self.box.parts(d.high - d.low)
-        gradient, gradient_end = g + pull, g_end + pull_end
         gradient[:, self.u] += b_u
         self.factors.start(gradient)
         gradient[:, self.u][self.fixed_u] = 0.0
         # Residuals are compared with the largest terms of their kind, in any step, that cancel in them.
-        sizes = np.max(np.abs(g) + sizes, axis=0, initial=0.0)
-        largest = max(sizes.max(initial=0.0), 1e-300)
+        largest = max(_largest(sizes), 1e-300)
         stationarity = max(
-            (np.max(np.abs(gradient), axis=0, initial=0.0) / np.maximum(sizes, 1e-8 * largest)).max(initial=0.0),
-            (np.abs(gradient_end) / max((np.abs(g_end) + sizes_end).max(initial=0.0), 1e-8 * largest)).max(initial=0.0),
+            _largest(np.abs(gradient).max(axis=0, initial=0.0) / np.maximum(sizes, 1e-8 * largest)),
+            _largest(gradient_end) / max(sizes_end, 1e-8 * largest),
         )
         # Multipliers of inequalities must be those of their slacks.
         for own, other, equal in ((d.r[:, self.c], b_c, self.path_equations), (d.s, b_e, self.equations)):
-            difference = np.max(np.abs(own - other) * ~equal, initial=0.0)
-            stationarity = max(stationarity, difference / max(np.abs(other).max(initial=0.0), 1e-8 * largest))
-        sizes_rows = np.maximum(np.max(sizes_rows, axis=0, initial=0.0), 1.0)
-        violation = np.max(np.abs(p.rows), axis=0, initial=0.0) / sizes_rows
+            stationarity = max(stationarity, _largest((own - other) * ~equal) / max(_largest(other), 1e-8 * largest))
+        sizes_rows = np.maximum(sizes_rows, 1.0)
+        violation = np.abs(p.rows).max(axis=0, initial=0.0) / sizes_rows
         violation_end = np.abs(p.e) / np.maximum(np.abs(e_z) @ np.abs(p.end), 1.0)
         infeasibility = max(violation.max(initial=0.0), violation_end.max(initial=0.0))
         return _Slopes(g, J, g_end, e_z, gradient, gradient_end, sizes_rows, float(stationarity), float(infeasibility))
@@ -384,13 +385,15 @@ class _Run:
         return b
 
     def refined(self, b: Vector) -> Vector:
+        """The solution, corrected where it does not satisfy its equations to seven digits or, next to zero, to rounding."""
         f = self.factors
         x = f.solve(b)
         for _ in range(4 if self.path_equations.any() else 1):
             rest = b - f.times(f.matrix, x)
             rest.s[self.equations & ~f.chosen] = 0.0
-            pairs = (rest.y, b.y), (rest.end, b.end), (rest.r, b.r), (rest.s, b.s)
-            if all(np.max(np.abs(left), initial=0.0) <= 1e-7 * np.max(np.abs(right), initial=0.0) for left, right in pairs):
+            zero = 1e-12 * _largest(x.r)
+            parts = (rest.y, b.y, zero), (rest.end, b.end, zero), (rest.r, b.r, 1e-12), (rest.s, b.s, 1e-12)
+            if all(_largest(left) <= 1e-7 * _largest(right) + floor for left, right, floor in parts):
                 break
             x = x + f.solve(rest)
         return x
@@ -680,8 +683,8 @@ class _Run:
         """Of controls; where these are fixed, what is left of the gradient."""
         b = self.box.parts(self.d.high - self.d.low)[0]
         if self.fixed_u.any():
-            pull = self.factors.transposed(k.J, k.e_z, self.d.r, self.d.s, self.p.y)[0]
-            b = np.where(self.fixed_u, -(k.g + pull)[:, self.u], b)
+            gradient = self.factors.gradient(k.g, k.g_end, k.J, k.e_z, self.d.r, self.d.s, self.p.y)[0]
+            b = np.where(self.fixed_u, -gradient[:, self.u], b)
         return b
 
     def worst(self, k: _Slopes) -> Row:
