@@ -5,6 +5,7 @@ CasADi: the same discrete problem written by hand (bench/control_casadi.py); for
 as here, and with these eliminated, the quickest form found. Run: python bench/control.py [starts]
 """
 
+import collections
 import sys
 import time
 
@@ -100,6 +101,21 @@ def starts(guess, horizon, size):
     return [guess, *(plain.perturbed(guess, horizon, seed, size) for seed in range(STARTS - 1))]
 
 
+def random_guesses(count):
+    """How many random guesses for the manipulator (sines of deviation 1.5 rad) lead to a minimum, and how the others end."""
+    arm = plain.ThreeLink()
+    straight = plain.linear(arm.start, arm.end, 20, 3, arm.horizon)
+    print(f"\n3-link manipulator, BEM, N = 20, {count} random guesses")
+    for name, solver in {"Kreisel, fast": kr.Structured(), "Kreisel, IPOPT": kr.Ipopt(tolerance=1e-8)}.items():
+        minima, failures = collections.Counter(), collections.Counter()
+        for seed in range(count):
+            problem, method, _ = three_link(20, plain.perturbed(straight, arm.horizon, seed, 1.5))
+            res = problem.solve(method, solver=solver)
+            assert np.isfinite(res.cost)
+            (minima if res.success else failures)[f"{res.cost:.0f}" if res.success else res.status.value] += 1
+        print(f"  {name:42s} {minima.total()} solved: {dict(minima.most_common())}; not: {dict(failures.most_common())}", flush=True)
+
+
 def routes(make, baselines, ipopt=True):
     return {
         "Kreisel, fast": lambda N, guess: ours(make, kr.Structured(), N, guess),
@@ -123,3 +139,4 @@ if __name__ == "__main__":
         compare("satellite, REM", N, guesses, routes(satellite, {"CasADi, by hand": craft.problem}))
     guesses = starts(plain.linear(cart.start, cart.end, 200, 1, cart.horizon), cart.horizon, 0.3)
     compare("cart-pole, GC beside trapezoidal collocation", 200, guesses, routes(cart_pole, {"CasADi, by hand": cart.problem}), 1e-3)
+    random_guesses(40)

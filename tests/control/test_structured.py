@@ -7,6 +7,7 @@ import control_problems as problems
 import numpy as np
 import pytest
 
+import kreisel as kr
 from kreisel.control.outcome import Ending, Multipliers, Outcome
 from kreisel.control.riccati import DONE, NOT_CONVEX, SINGULAR, Factors, Matrix, Vector
 from kreisel.control.stages import Stages
@@ -212,6 +213,32 @@ def test_multipliers_have_the_signs_that_are_promised():
     assert np.abs(gradient[:2][~given]).max() < 1e-6
     assert np.abs(gradient[2:]).max() < 1e-6
     assert np.abs(outcome.multipliers.b).max() > 0.1
+
+
+def test_random_guesses():
+    """Sines of 1.5 rad in all joints: most lead to a minimum, and none to anything that is not a number."""
+    solved, random = 0, np.random.default_rng(0)
+    s = np.linspace(0, 1, 21)[:, None]
+    for _ in range(8):
+        stages, _, _ = problems.three_link_bem(20)
+        waves = np.sin(np.pi * s * np.arange(1, 4)) @ (random.normal(size=(3, 3)) * 1.5 / np.arange(1, 4)[:, None])
+        straight = problems.ANGLES[0] + s * (problems.ANGLES[1] - problems.ANGLES[0])
+        outcome = Structured().solve(stages, *problems.three_link_guess(stages, straight + waves))
+        assert np.isfinite(outcome.y).all()
+        solved += outcome.success
+    assert solved >= 5
+
+
+def test_accelerations_that_are_carried_from_the_start():
+    """Those of generalized-alpha follow the first controls."""
+    end = kr.Target({"rail": 1.0, "hinge": np.pi}, rates="rest")
+    problem = kr.OptimalControl(kr.models.cart_pole(), 2.0, 20, end=end)
+    ours, theirs = (problem.solve(kr.GeneralizedAlpha(0.8), solver=solver) for solver in (kr.Structured(), kr.Ipopt()))
+    assert np.any(ours.discrete.stages.gain)
+    assert ours.success
+    assert theirs.success
+    assert ours.cost == pytest.approx(theirs.cost, rel=1e-9)
+    np.testing.assert_allclose(ours.solution.q, theirs.solution.q, atol=1e-6)
 
 
 def test_cart_and_pole():
