@@ -452,14 +452,16 @@ def _factor(
     N, nz, nx, nu, _, ne, nw = shape
     (R_m, R_i, R_j), (U_m, U_i, U_j), (c_m, c_i, c_j), place = placed
     (H_row, H_col), (start_L, start_G) = H_at, start
-    T_w, T_x, H_xx, VAB = np.zeros((nw, nw)), np.zeros((nx, nw)), np.zeros((nx, nx)), np.zeros((nz, nw))
+    T_w, T_x, VAB = np.zeros((nw, nw)), np.zeros((nx, nw)), np.zeros((nz, nw))
     S, Q, FAB = np.zeros((nw, nw)), np.zeros((nw, nw)), np.zeros((ne, nw))
-    row, vectors, of_AB, of_VAB, of_T_w, of_T_x = 8 * nw, nw // LANES, AB.ctypes.data, VAB.ctypes.data, T_w.ctypes.data, T_x.ctypes.data
+    row, vectors = 8 * nw, nw // LANES
+    of_AB, of_C, of_VAB, of_T_w, of_T_x = AB.ctypes.data, C.ctypes.data, VAB.ctypes.data, T_w.ctypes.data, T_x.ctypes.data
     D[:] = 0.0
     reach[:] = 0.0
     for k in range(N - 1, -1, -1):
         # dx by (dz, du); with it new states and conditions.
         Xk, R_x = X[k], lu[k]
+        of_X = Xk.ctypes.data
         R_x[:] = 0.0
         Xk[:] = 0.0
         for n in range(len(R_m)):
@@ -475,46 +477,44 @@ def _factor(
         for n in range(len(U_m)):
             i, j, value = U_i[n], U_j[n], J[k, U_m[n]]
             if j < 0:
-                subtract(of_AB + i * row, Xk.ctypes.data + (-1 - j) * row, -value, vectors)
+                subtract(of_AB + i * row, of_X + (-1 - j) * row, -value, vectors)
             else:
                 AB[i, j] += value
         C[:] = 0.0
         for n in range(len(c_m)):
             i, j, value = c_i[n], c_j[n], J[k, c_m[n]]
             if j < 0:
-                _add(C[i], value, Xk[-1 - j])
+                subtract(of_C + i * row, of_X + (-1 - j) * row, -value, vectors)
             else:
                 C[i, j] += value
         # The Hessian by w = (dz, du): of half of it, T = H E, S = E^T T, Q = S + S^T.
         T_w[:] = 0.0
-        H_xx[:] = 0.0
+        T_x[:] = 0.0
         for m in range(len(H_row)):
             value, i, j = H[k, m], place[H_row[m]], place[H_col[m]]
+            if i == j:
+                value *= 0.5
             if i < 0 and j < 0:
-                H_xx[-1 - i, -1 - j] = H_xx[-1 - j, -1 - i] = 0.5 * value
-            elif i >= 0 and j >= 0:
-                T_w[i, j] += value if i != j else 0.5 * value
+                subtract(of_T_x + (-1 - i) * row, of_X + (-1 - j) * row, -value, vectors)
+            elif i < 0:
+                T_x[-1 - i, j] += value
+            elif j < 0:
+                T_x[-1 - j, i] += value
+            else:
+                T_w[i, j] += value
         for m in range(nz + nx + nu):
             value, i = 0.5 * diagonal[k, m], place[m]
-            if i < 0:
-                H_xx[-1 - i, -1 - i] += value
-            else:
+            if i >= 0:
                 T_w[i, i] += value
-        if nx > 0:
-            np.dot(H_xx, Xk, T_x)
-        for m in range(len(H_row)):
-            i, j = place[H_row[m]], place[H_col[m]]
-            if i < 0 <= j:
-                T_x[-1 - i, j] += H[k, m]
-            elif j < 0 <= i:
-                T_x[-1 - j, i] += H[k, m]
+            elif value != 0.0:
+                subtract(of_T_x + (-1 - i) * row, of_X + (-1 - i) * row, -value, vectors)
         np.dot(V[k + 1], AB, VAB)
         for n in range(len(U_m)):
             i, j, value = U_i[n], U_j[n], 0.5 * J[k, U_m[n]]
             subtract(of_T_x + (-1 - j) * row if j < 0 else of_T_w + j * row, of_VAB + i * row, -value, vectors)
         for n in range(len(c_m)):
             i, j, value = c_i[n], c_j[n], 0.5 * J[k, c_m[n]] * W[k, c_i[n]]
-            _add(T_x[-1 - j] if j < 0 else T_w[j], value, C[i])
+            subtract(of_T_x + (-1 - j) * row if j < 0 else of_T_w + j * row, of_C + i * row, -value, vectors)
         if nx > 0:
             np.dot(Xk.T, T_x, S)
         for i in range(nz + nu):

@@ -115,6 +115,8 @@ class _Box:
 
     def within(self, t: Array) -> Array:
         """t, but where rounding put it on a bound or beyond."""
+        if not self.count:
+            return t
         return np.where(self.any, np.clip(t, np.nextafter(self.low, np.inf), np.nextafter(self.high, -np.inf)), t)
 
     def distances(self, t: Array) -> tuple[Array, Array]:
@@ -230,7 +232,7 @@ class _Run:
         self.options, self.stages, self.callback = options, stages, callback
         self.n, self.box, self.factors = stages.sizes, _Box(stages), Factors(stages)
         n = self.n
-        self.R, self.U, self.c = slice(0, n.x), slice(n.x, n.x + n.z), slice(n.x + n.z, None)
+        self.U, self.c = slice(n.x, n.x + n.z), slice(n.x + n.z, None)
         self.u = slice(n.z + n.x, None)
         fixed, path_equal, equal = self.box.parts(self.box.equal)
         self.fixed_u, self.equations = fixed.astype(bool), equal.astype(bool)
@@ -412,6 +414,8 @@ class _Run:
 
     def longest(self, t: Array, dt: Array) -> float:
         """The largest step up to 1 that keeps away from the bounds."""
+        if not self.box.count:
+            return 1.0
         low, high = self.box.distances(t)
         return min(_longest(low, dt * self.box.has_low, self.keep), _longest(high, -dt * self.box.has_high, self.keep))
 
@@ -555,21 +559,25 @@ class _Run:
         b = self.right_side(p, d, k)
         dp = self.refined(b)
         dt = self.along(p, dp)
-        low, high = box.distances(p.t)
-        d_low = np.where(box.has_low, (self.mu - d.low * dt) / low - d.low, 0.0)
-        d_high = np.where(box.has_high, (self.mu + d.high * dt) / high - d.high, 0.0)
-        dual = min(_longest(d.low, d_low, self.keep), _longest(d.high, d_high, self.keep))
-        slope = float(np.sum(k.g * dp.y) + k.g_end @ dp.end + self.mu * box.force(p.t) @ dt)
+        duals, d_low, d_high = 1.0, 0 * d.low, 0 * d.high
+        if box.count:
+            low, high = box.distances(p.t)
+            d_low = np.where(box.has_low, (self.mu - d.low * dt) / low - d.low, 0.0)
+            d_high = np.where(box.has_high, (self.mu + d.high * dt) / high - d.high, 0.0)
+            duals = min(_longest(d.low, d_low, self.keep), _longest(d.high, d_high, self.keep))
+        slope = float(np.vdot(k.g, dp.y) + k.g_end @ dp.end + self.mu * box.force(p.t) @ dt)
         found = self.search(p, b, dp, dt, slope)
         if found is None:
             return self.restore(k)
         trial, alpha, (dr, ds) = found
-        duals = _Duals(d.r + alpha * dr, d.s + alpha * ds, d.low + dual * d_low, d.high + dual * d_high)
-        self.p, self.d = trial, self.bounded(trial, duals)
+        d = _Duals(d.r + alpha * dr, d.s + alpha * ds, d.low + duals * d_low, d.high + duals * d_high)
+        self.p, self.d = trial, self.bounded(trial, d)
         return alpha, self.slopes(self.p, self.d)
 
     def bounded(self, p: _Point, d: _Duals) -> _Duals:
         """With multipliers of bounds not too far from mu over the distance."""
+        if not self.box.count:
+            return d
         low, high = self.box.distances(p.t)
         d.low = np.where(self.box.has_low, np.clip(d.low, self.mu / low / _DUAL_RANGE, self.mu / low * _DUAL_RANGE), 0.0)
         d.high = np.where(self.box.has_high, np.clip(d.high, self.mu / high / _DUAL_RANGE, self.mu / high * _DUAL_RANGE), 0.0)
