@@ -344,15 +344,22 @@ def _markowitz(A: Any, rows: Any, columns: Any) -> None:
 
 
 @compiled
-def _lu_factor(A: Any, pivots: Any) -> bool:
-    """P A = L U in place; rows are exchanged where the diagonal is less than a tenth of the largest entry below. Whether A is regular."""
+def _lu_factor(A: Any, pivots: Any, lower: Any, upper: Any, counts: Any) -> bool:
+    """P A = L U in place; rows are exchanged where the diagonal is less than a tenth of the largest entry below. Whether A is regular.
+
+    ``lower`` and ``upper`` (n, n): the columns of entries in the rows of L and of U, ``counts`` (n, 2) of each.
+    """
     n = len(A)
-    filled = np.zeros(n, dtype=np.int64)
+    below = np.zeros(n, dtype=np.int64)
+    counts[:] = 0
     for k in range(n):
-        best, at = abs(A[k, k]), k
+        best, at, count = abs(A[k, k]), k, 0
         for i in range(k + 1, n):
-            if abs(A[i, k]) > best:
-                best, at = abs(A[i, k]), i
+            if A[i, k] != 0.0:
+                below[count] = i
+                count += 1
+                if abs(A[i, k]) > best:
+                    best, at = abs(A[i, k]), i
         if not best > 0.0 or best == np.inf:
             return False
         if abs(A[k, k]) >= 0.1 * best:
@@ -361,22 +368,29 @@ def _lu_factor(A: Any, pivots: Any) -> bool:
         if at != k:
             for j in range(n):
                 A[k, j], A[at, j] = A[at, j], A[k, j]
-        count = 0
+            for m in range(max(counts[k, 0], counts[at, 0])):
+                lower[k, m], lower[at, m] = lower[at, m], lower[k, m]
+            counts[k, 0], counts[at, 0] = counts[at, 0], counts[k, 0]
+        own = 0
         for j in range(k + 1, n):
             if A[k, j] != 0.0:
-                filled[count] = j
-                count += 1
-        for i in range(k + 1, n):
-            if A[i, k] != 0.0:
+                upper[k, own] = j
+                own += 1
+        counts[k, 1] = own
+        for c in range(count):
+            i = below[c]
+            if A[i, k] != 0.0:  # not what has been exchanged for a zero
                 factor = A[i, k] / A[k, k]
                 A[i, k] = factor
-                for m in range(count):
-                    A[i, filled[m]] -= factor * A[k, filled[m]]
+                lower[i, counts[i, 0]] = k
+                counts[i, 0] += 1
+                for m in range(own):
+                    A[i, upper[k, m]] -= factor * A[k, upper[k, m]]
     return True
 
 
 @compiled
-def _lu_solve(A: Any, pivots: Any, B: Any) -> None:
+def _lu_solve(A: Any, pivots: Any, lower: Any, upper: Any, counts: Any, B: Any) -> None:
     """B <- A^{-1} B, for rows that fill whole vectors."""
     n, row = len(B), 8 * B.shape[1]
     at, vectors = B.ctypes.data, B.shape[1] // LANES
@@ -387,17 +401,17 @@ def _lu_solve(A: Any, pivots: Any, B: Any) -> None:
             for j in range(B.shape[1]):
                 B[k, j], B[other, j] = B[other, j], B[k, j]
     for i in range(n):
-        for k in range(i):
-            if filled[k] and A[i, k] != 0.0:
+        for m in range(counts[i, 0]):
+            k = lower[i, m]
+            if filled[k]:
                 subtract(at + i * row, at + k * row, A[i, k], vectors)
         for j in range(B.shape[1]):
             if B[i, j] != 0.0:
                 filled[i] = True
                 break
     for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            if A[i, k] != 0.0:
-                subtract(at + i * row, at + k * row, A[i, k], vectors)
+        for m in range(counts[i, 1]):
+            subtract(at + i * row, at + upper[i, m] * row, A[i, upper[i, m]], vectors)
         factor = 1.0 / A[i, i]
         for j in range(B.shape[1]):
             B[i, j] *= factor
@@ -454,6 +468,7 @@ def _factor(
     (H_row, H_col), (start_L, start_G) = H_at, start
     T_w, T_x, VAB = np.zeros((nw, nw)), np.zeros((nx, nw)), np.zeros((nz, nw))
     S, Q, FAB = np.zeros((nw, nw)), np.zeros((nw, nw)), np.zeros((ne, nw))
+    lower, upper, counts = np.zeros((nx, nx), dtype=np.int64), np.zeros((nx, nx), dtype=np.int64), np.zeros((nx, 2), dtype=np.int64)
     row, vectors = 8 * nw, nw // LANES
     of_AB, of_C, of_VAB, of_T_w, of_T_x = AB.ctypes.data, C.ctypes.data, VAB.ctypes.data, T_w.ctypes.data, T_x.ctypes.data
     D[:] = 0.0
@@ -470,9 +485,9 @@ def _factor(
                 R_x[i, -1 - j] = value
             else:
                 Xk[i, j] = -value
-        if not _lu_factor(R_x, pivots[k]):
+        if not _lu_factor(R_x, pivots[k], lower, upper, counts):
             return 1, k
-        _lu_solve(R_x, pivots[k], Xk)
+        _lu_solve(R_x, pivots[k], lower, upper, counts, Xk)
         AB[:] = 0.0
         for n in range(len(U_m)):
             i, j, value = U_i[n], U_j[n], J[k, U_m[n]]
