@@ -53,10 +53,11 @@ class Vector:
 
     def __init__(self, stages: Stages, flat: Array | None = None) -> None:
         s, N = stages.sizes, stages.steps
-        ends = np.cumsum([N * s.y, s.z, N * s.rows, s.e])
-        self.stages, self.flat = stages, np.zeros(ends[-1]) if flat is None else flat
-        self.y, self.end = self.flat[: ends[0]].reshape(N, s.y), self.flat[ends[0] : ends[1]]
-        self.r, self.s = self.flat[ends[1] : ends[2]].reshape(N, s.rows), self.flat[ends[2] :]
+        y, end = N * s.y, N * s.y + s.z
+        r = end + N * s.rows
+        self.stages, self.flat = stages, np.zeros(r + s.e) if flat is None else flat
+        self.y, self.end = self.flat[:y].reshape(N, s.y), self.flat[y:end]
+        self.r, self.s = self.flat[end:r].reshape(N, s.rows), self.flat[r:]
 
     @classmethod
     def of(cls, stages: Stages, y: Array, end: Array, r: Array, s: Array) -> Vector:
@@ -114,6 +115,8 @@ class Factors:
         self.order, self.rank = np.arange(s.e), s.e
         self.chosen = np.ones(s.e, dtype=bool)
         self.failed_at = 0
+        #: By how much the last solution misses the equations of the end: what has been lost on the way to them.
+        self.missed = 0.0
 
     def _arrange(self, J: Array) -> None:
         """An order of the equations R and of the unknowns x, by the values of a step in the middle; and all places in it."""
@@ -184,6 +187,7 @@ class Factors:
             b.y, np.where(equations, b.s, 0.0), b.r, p, out.y, out.end, out.r, out.s,
         )  # fmt: skip
         rows = m.e_z @ out.end
+        self.missed = float(np.abs((rows - b.s)[self.chosen & equations]).max(initial=0.0))
         out.s[:] = np.where(equations, out.s + self.rho * (rows - b.s), m.W_end * rows - b.s)
         return out
 
@@ -217,7 +221,8 @@ class Factors:
         """Takes out of a derivative by y (N, y) what is by given states of the start; those that follow controls count for these."""
         s, stages = self.stages.sizes, self.stages
         first = gradient[0]
-        first[s.z + s.x :] += stages.gain.T @ first[: s.z]
+        if stages.gain.any():
+            first[s.z + s.x :] += stages.gain.T @ first[: s.z]
         first[: s.z][~stages.free] = 0.0
 
     def gradient(

@@ -112,13 +112,14 @@ class _Formula:
     def __init__(self, inputs: list[ca.SX], outputs: list[ca.SX]) -> None:
         column = ca.densify(ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(y)) for y in outputs)))
         self.kernel = compile(ca.Function("end", [ca.vertcat(*inputs)], [column])) if column.numel() else None
+        self.x, self.y = np.zeros(max(1, sum(x.numel() for x in inputs))), np.zeros(column.numel())
+        self.addresses = self.x.ctypes.data, self.y.ctypes.data
 
     def __call__(self, x: Array) -> Array:
-        if self.kernel is None:
-            return np.zeros(0)
-        x, y = np.ascontiguousarray(x, dtype=np.float64), np.empty(self.kernel.n_out)
-        self.kernel.routine(x.ctypes.data, y.ctypes.data)
-        return y
+        if self.kernel is not None:
+            self.x[: len(x)] = x
+            self.kernel.routine(*self.addresses)
+        return self.y.copy()
 
 
 @dataclass
