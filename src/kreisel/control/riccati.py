@@ -34,15 +34,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreisel.control.stages import Stages
-from kreisel.engine.native import LANES, compiled, subtract, summed
+from kreisel.engine.native import LANES, compiled, subtract
+from kreisel.engine.small import (
+    add,
+    cholesky,
+    dot,
+    forward_back,
+    lu_factor,
+    lu_solve,
+    lu_solve_one,
+    lu_solve_transposed,
+    markowitz,
+    pivoted_cholesky,
+)
 
 Array = NDArray[np.float64]
 
 #: Answers of a factorisation: done, or (with the step) that R_x is singular, that Q_uu is not positive definite.
 DONE, SINGULAR, NOT_CONVEX = 0, 1, 2
-
-#: An equation of the end follows from others if what these leave of its square, as a fraction, is no more than this.
-DEPENDENT = 1e-11
 
 
 class Vector:
@@ -128,7 +137,7 @@ class Factors:
         R_x = np.zeros((s.x, s.x))
         R_x[row[inside], x[inside]] = J[len(J) // 2, inside]
         rows, columns = np.empty(s.x, dtype=np.int64), np.empty(s.x, dtype=np.int64)
-        _markowitz(R_x, rows, columns)
+        markowitz(R_x, rows, columns)
         row_at, column_at = np.empty(s.x, dtype=np.int64), np.empty(s.x, dtype=np.int64)
         row_at[rows] = column_at[columns] = np.arange(s.x)
         # Places of y: in w = (z, u), or -1 - (place among x).
@@ -164,13 +173,13 @@ class Factors:
             return int(answer)
         if rho is None:
             self._D_factor = self.D.copy()
-            self.rank = _pivoted_cholesky(self._D_factor, self.reach, np.sum(m.e_z**2, axis=1), self.order)
+            self.rank = pivoted_cholesky(self._D_factor, self.reach, np.sum(m.e_z**2, axis=1), self.order)
             self.chosen = np.zeros(ne, dtype=bool)
             self.chosen[self.order[: self.rank]] = True
         else:
             chosen = self.order[: self.rank]
             self._D_factor = self.D[np.ix_(chosen, chosen)]
-            if not _cholesky(self._D_factor):
+            if not cholesky(self._D_factor):
                 return NOT_CONVEX
         return DONE
 
@@ -240,230 +249,6 @@ class Factors:
 
 
 @compiled
-def _cholesky(A: Any) -> bool:
-    """A = L L^T in place of the lower triangle; whether A is positive definite."""
-    n = len(A)
-    for j in range(n):
-        d = A[j, j]
-        for i in range(j):
-            d -= A[j, i] * A[j, i]
-        # Also what is not a number is not positive.
-        if not d > 1e-14 * abs(A[j, j]) or d == np.inf:
-            return False
-        d = np.sqrt(d)
-        A[j, j] = d
-        for i in range(j + 1, n):
-            x = A[i, j]
-            for k in range(j):
-                x -= A[i, k] * A[j, k]
-            A[i, j] = x / d
-    return True
-
-
-@compiled
-def _pivoted_cholesky(A: Any, reach: Any, size: Any, order: Any) -> int:
-    """The same for a matrix that is only positive semi-definite, of rows and columns in an ``order`` that it finds; gives the rank."""
-    n = len(A)
-    for i in range(n):
-        order[i] = i
-    # Below this, a row is round-off alone.
-    scale = np.maximum(np.diag(A), 1e-14 * reach)
-    for j in range(n):
-        best, at = 0.0, j
-        for i in range(j, n):
-            d = A[i, i] / size[i] if A[i, i] > DEPENDENT * scale[i] else 0.0
-            if d > best:
-                best, at = d, i
-        if best == 0.0:
-            return j
-        order[j], order[at] = order[at], order[j]
-        size[j], size[at] = size[at], size[j]
-        scale[j], scale[at] = scale[at], scale[j]
-        for i in range(n):
-            A[i, j], A[i, at] = A[i, at], A[i, j]
-        for i in range(n):
-            A[j, i], A[at, i] = A[at, i], A[j, i]
-        d = np.sqrt(A[j, j])
-        A[j, j] = d
-        for i in range(j + 1, n):
-            A[i, j] /= d
-        for i in range(j + 1, n):
-            for k in range(j + 1, n):
-                A[i, k] -= A[i, j] * A[k, j]
-    return n
-
-
-@compiled
-def _forward_back(L: Any, B: Any) -> None:
-    """B <- (L L^T)^{-1} B."""
-    n = len(L)
-    for i in range(n):
-        for k in range(i):
-            B[i] -= L[i, k] * B[k]
-        B[i] /= L[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            B[i] -= L[k, i] * B[k]
-        B[i] /= L[i, i]
-
-
-@compiled
-def _markowitz(A: Any, rows: Any, columns: Any) -> None:
-    """An order of elimination for A, which is overwritten: pivots of at least a tenth of the largest entry of their column, with the
-    smallest product of other entries in row and column; of equal ones, the larger."""
-    n = len(A)
-    for k in range(n):
-        rows[k] = columns[k] = k
-    in_row, in_column = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    for k in range(n):
-        in_row[:], in_column[:] = 0, 0
-        for i in range(k, n):
-            for j in range(k, n):
-                if A[i, j] != 0.0:
-                    in_row[i] += 1
-                    in_column[j] += 1
-        cost, size, p, q = np.inf, 0.0, k, k
-        for j in range(k, n):
-            largest = 0.0
-            for i in range(k, n):
-                largest = max(largest, abs(A[i, j]))
-            for i in range(k, n):
-                own = abs(A[i, j])
-                if own > 0.0 and own >= 0.1 * largest:
-                    fill = float((in_row[i] - 1) * (in_column[j] - 1))
-                    if fill < cost or (fill == cost and own > size):
-                        cost, size, p, q = fill, own, i, j
-        if cost == np.inf:
-            return
-        rows[k], rows[p] = rows[p], rows[k]
-        columns[k], columns[q] = columns[q], columns[k]
-        for j in range(n):
-            A[k, j], A[p, j] = A[p, j], A[k, j]
-        for i in range(n):
-            A[i, k], A[i, q] = A[i, q], A[i, k]
-        for i in range(k + 1, n):
-            factor = A[i, k] / A[k, k]
-            if factor != 0.0:
-                for j in range(k + 1, n):
-                    A[i, j] -= factor * A[k, j]
-
-
-@compiled
-def _lu_factor(A: Any, pivots: Any, lower: Any, upper: Any, counts: Any) -> bool:
-    """P A = L U in place; rows are exchanged where the diagonal is less than a tenth of the largest entry below. Whether A is regular.
-
-    ``lower`` and ``upper`` (n, n): the columns of entries in the rows of L and of U, ``counts`` (n, 2) of each.
-    """
-    n = len(A)
-    below = np.zeros(n, dtype=np.int64)
-    counts[:] = 0
-    for k in range(n):
-        best, at, count = abs(A[k, k]), k, 0
-        for i in range(k + 1, n):
-            if A[i, k] != 0.0:
-                below[count] = i
-                count += 1
-                if abs(A[i, k]) > best:
-                    best, at = abs(A[i, k]), i
-        if not best > 0.0 or best == np.inf:
-            return False
-        if abs(A[k, k]) >= 0.1 * best:
-            at = k
-        pivots[k] = at
-        if at != k:
-            for j in range(n):
-                A[k, j], A[at, j] = A[at, j], A[k, j]
-            for m in range(max(counts[k, 0], counts[at, 0])):
-                lower[k, m], lower[at, m] = lower[at, m], lower[k, m]
-            counts[k, 0], counts[at, 0] = counts[at, 0], counts[k, 0]
-        own = 0
-        for j in range(k + 1, n):
-            if A[k, j] != 0.0:
-                upper[k, own] = j
-                own += 1
-        counts[k, 1] = own
-        for c in range(count):
-            i = below[c]
-            if A[i, k] != 0.0:  # not what has been exchanged for a zero
-                factor = A[i, k] / A[k, k]
-                A[i, k] = factor
-                lower[i, counts[i, 0]] = k
-                counts[i, 0] += 1
-                for m in range(own):
-                    A[i, upper[k, m]] -= factor * A[k, upper[k, m]]
-    return True
-
-
-@compiled
-def _lu_solve(A: Any, pivots: Any, lower: Any, upper: Any, counts: Any, B: Any) -> None:
-    """B <- A^{-1} B, for rows that fill whole vectors."""
-    n, row = len(B), 8 * B.shape[1]
-    at, vectors = B.ctypes.data, B.shape[1] // LANES
-    filled = np.zeros(n, dtype=np.bool_)
-    for k in range(n):
-        other = pivots[k]
-        if other != k:
-            for j in range(B.shape[1]):
-                B[k, j], B[other, j] = B[other, j], B[k, j]
-    for i in range(n):
-        for m in range(counts[i, 0]):
-            k = lower[i, m]
-            if filled[k]:
-                subtract(at + i * row, at + k * row, A[i, k], vectors)
-        for j in range(B.shape[1]):
-            if B[i, j] != 0.0:
-                filled[i] = True
-                break
-    for i in range(n - 1, -1, -1):
-        for m in range(counts[i, 1]):
-            subtract(at + i * row, at + upper[i, m] * row, A[i, upper[i, m]], vectors)
-        factor = 1.0 / A[i, i]
-        for j in range(B.shape[1]):
-            B[i, j] *= factor
-
-
-@compiled
-def _lu_solve_one(A: Any, pivots: Any, b: Any) -> None:
-    """b <- A^{-1} b."""
-    n = len(b)
-    for k in range(n):
-        at = pivots[k]
-        b[k], b[at] = b[at], b[k]
-    for i in range(1, n):
-        b[i] -= _dot(A[i, :i], b[:i])
-    for i in range(n - 1, -1, -1):
-        b[i] = (b[i] - _dot(A[i, i + 1 :], b[i + 1 :])) / A[i, i]
-
-
-@compiled
-def _lu_solve_transposed(A: Any, pivots: Any, b: Any) -> None:
-    """b <- A^{-T} b."""
-    n = len(b)
-    for i in range(n):
-        b[i] /= A[i, i]
-        _add(b[i + 1 :], -b[i], A[i, i + 1 :])
-    for i in range(n - 1, -1, -1):
-        _add(b[:i], -b[i], A[i, :i])
-    for k in range(n - 1, -1, -1):
-        at = pivots[k]
-        b[k], b[at] = b[at], b[k]
-
-
-@compiled
-def _add(target: Any, factor: float, row: Any) -> None:
-    for w in range(len(target)):
-        target[w] += factor * row[w]
-
-
-@summed
-def _dot(a: Any, b: Any) -> float:
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
-
-
-@compiled
 def _factor(
     shape: Any, placed: Any, H_at: Any, J: Any, H: Any, diagonal: Any, W: Any, lu: Any, pivots: Any, X: Any, AB: Any, C: Any, V: Any,
     F: Any, L: Any, K: Any, G: Any, D: Any, reach: Any, free: Any, gain: Any, start: Any,
@@ -490,9 +275,9 @@ def _factor(
                 R_x[i, -1 - j] = value
             else:
                 Xk[i, j] = -value
-        if not _lu_factor(R_x, pivots[k], lower, upper, counts):
+        if not lu_factor(R_x, pivots[k], lower, upper, counts):
             return 1, k
-        _lu_solve(R_x, pivots[k], lower, upper, counts, Xk)
+        lu_solve(R_x, pivots[k], lower, upper, counts, Xk)
         AB[:] = 0.0
         for n in range(len(U_m)):
             i, j, value = U_i[n], U_j[n], J[k, U_m[n]]
@@ -549,7 +334,7 @@ def _factor(
         # du by dz and the multipliers of the end.
         Lk, Kk, Gk, Vk = L[k], K[k], G[k], V[k]
         Lk[:] = Q[nz : nz + nu, nz : nz + nu]
-        if not _cholesky(Lk):
+        if not cholesky(Lk):
             return 2, k
         # With Q_uu = L L^T and Y = L^-1 Q_uz: V = Q_zz - Y^T Y, K = -L^-T Y.
         for m in range(nu):
@@ -583,12 +368,12 @@ def _factor(
             for i in range(ne):
                 for j in range(nu):
                     Gk[j, i] = -FAB[i, nz + j]
-            _forward_back(Lk, Gk)
+            forward_back(Lk, Gk)
             for i in range(ne):
                 F[k, i] = FAB[i, :nz]
                 for m in range(nu):
-                    _add(F[k, i], FAB[i, nz + m], Kk[m])
-                    _add(D[i], -FAB[i, nz + m], Gk[m])
+                    add(F[k, i], FAB[i, nz + m], Kk[m])
+                    add(D[i], -FAB[i, nz + m], Gk[m])
                 value = 0.0
                 for j in range(nz):
                     value += abs(F[k + 1, i, j])
@@ -600,9 +385,9 @@ def _factor(
                 start_L[i, j] = V[0, free[i], free[j]]
             for j in range(ne):
                 start_G[i, j] = -F[0, j, free[i]]
-        if not _cholesky(start_L):
+        if not cholesky(start_L):
             return 2, 0
-        _forward_back(start_L, start_G)
+        forward_back(start_L, start_G)
         for i in range(ne):
             for j in range(ne):
                 for m in range(nf):
@@ -626,7 +411,7 @@ def _follow(gain: Any, Q: Any, FAB: Any) -> None:
     for i in range(nz):
         for m in range(nu):
             if gain[i, m] != 0.0:
-                _add(Q[nz + m], gain[i, m], Q[i])
+                add(Q[nz + m], gain[i, m], Q[i])
 
 
 @compiled
@@ -676,7 +461,7 @@ def _solve(
         x = x0[k]
         for i in range(nx):
             x[i] = b[k, rows[i]]
-        _lu_solve_one(lu[k], pivots[k], x)
+        lu_solve_one(lu[k], pivots[k], x)
         for i in range(nx):
             y0[nz + columns[i]] = x[i]
         for i in range(nz):
@@ -696,16 +481,16 @@ def _solve(
         q[nz : nz + nu] += bent[nv:]
         if k == 0:
             for i in range(nz):
-                _add(q[nz : nz + nu], q[i], gain[i])
+                add(q[nz : nz + nu], q[i], gain[i])
         for i in range(ne):
-            f[i] += _dot(F[k + 1, i], z)
+            f[i] += dot(F[k + 1, i], z)
             for j in range(nu):
                 f[i] += G[k, j, i] * q[nz + j]
         p[k] = q[:nz]
         for m in range(nu):
-            _add(p[k], q[nz + m], K[k, m])
+            add(p[k], q[nz + m], K[k, m])
         u0[k] = -q[nz : nz + nu]
-        _forward_back(L[k], u0[k])
+        forward_back(L[k], u0[k])
     # The end, and the start where it is free.
     nf = len(free)
     ds, first = np.zeros(ne), np.zeros(nf)
@@ -714,11 +499,11 @@ def _solve(
         for j in range(ne):
             f[j] += start_G[i, j] * p[0, free[i]]
     if nf > 0:
-        _forward_back(start_L, first)
+        forward_back(start_L, first)
     chosen = np.zeros(rank)
     for i in range(rank):
         chosen[i] = f[order[i]]
-    _forward_back(D[:rank, :rank], chosen)
+    forward_back(D[:rank, :rank], chosen)
     for i in range(rank):
         ds[order[i]] = chosen[i]
     z[:] = 0.0
@@ -730,10 +515,10 @@ def _solve(
     for k in range(N):
         dw[:nz] = z
         for i in range(nu):
-            dw[nz + i] = u0[k, i] + _dot(K[k, i], z) + _dot(G[k, i], ds)
+            dw[nz + i] = u0[k, i] + dot(K[k, i], z) + dot(G[k, i], ds)
         if k == 0:
             for i in range(nz):
-                dw[i] += _dot(gain[i], dw[nz : nz + nu])
+                dw[i] += dot(gain[i], dw[nz : nz + nu])
         y[k, :nz] = dw[:nz]
         y[k, nv:] = dw[nz : nz + nu]
         if nx > 0:
@@ -748,13 +533,13 @@ def _solve(
         np.dot(V[k + 1], z, costate)
         costate += p[k + 1]
         for i in range(ne):
-            _add(costate, ds[i], F[k + 1, i])
+            add(costate, ds[i], F[k + 1, i])
         r[k, nx : nx + nz] = costate
         _bend(at, H_at, J[k], H[k], diagonal[k], W[k], a[k], b[k, nx + nz :], y[k], costate, c, bent)
         r[k, nx + nz :] = c
         for i in range(nx):
             v[i] = -bent[nz + columns[i]]
-        _lu_solve_transposed(lu[k], pivots[k], v)
+        lu_solve_transposed(lu[k], pivots[k], v)
         for i in range(nx):
             r[k, rows[i]] = v[i]
     end[:] = z

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kreisel.control.box import Box, largest_of, longest
 from kreisel.control.outcome import Callback, Ending, Iteration, Multipliers, Outcome, Row
 from kreisel.control.riccati import DONE, SINGULAR, Array, Factors, Matrix, Vector
 from kreisel.control.stages import Stages
@@ -83,67 +84,6 @@ class Structured:
         """From the guess y (N, y) and z_N (z,), perhaps with multipliers; ``callback`` gets each iteration."""
         run = _Run(self, stages, callback)
         return run.solve(y, end, multipliers)
-
-
-class _Box:
-    """What has bounds: controls, slacks of path and end conditions, one after the other in one vector t."""
-
-    def __init__(self, stages: Stages) -> None:
-        s, N = stages.sizes, stages.steps
-        b = stages.bounds
-        self.shape = (N, s.u), (N, s.c), (s.e,)
-        low, high = (
-            np.concatenate([np.broadcast_to(x[i], n).ravel() for x, n in zip((b.u, b.c, b.e), self.shape, strict=True)]) for i in (0, 1)
-        )
-        self.low, self.high, self.equal = low, high, low == high
-        self.has_low, self.has_high = np.isfinite(low) & ~self.equal, np.isfinite(high) & ~self.equal
-        self.any = self.has_low | self.has_high
-        self.count = int(self.has_low.sum() + self.has_high.sum())
-
-    def parts(self, t: Array) -> tuple[Array, Array, Array]:
-        """Of controls (N, u), path (N, c), end (e,)."""
-        (N, u), (_, c), _ = self.shape
-        return t[: N * u].reshape(N, u), t[N * u : N * (u + c)].reshape(N, c), t[N * (u + c) :]
-
-    def inside(self, t: Array, margin: float) -> Array:
-        """The nearest t that keeps away from the bounds by ``margin``, relative to the bound or the distance of both."""
-        low, high = np.where(self.has_low, self.low, 0.0), np.where(self.has_high, self.high, 0.0)
-        both = np.where(self.has_low & self.has_high, margin * (high - low), np.inf)
-        t = np.where(self.has_low, np.maximum(t, low + np.minimum(margin * np.maximum(1, abs(low)), both)), t)
-        t = np.where(self.has_high, np.minimum(t, high - np.minimum(margin * np.maximum(1, abs(high)), both)), t)
-        return np.where(self.equal, self.low, t)
-
-    def within(self, t: Array) -> Array:
-        """t, but where rounding put it on a bound or beyond."""
-        if not self.count:
-            return t
-        return np.where(self.any, np.clip(t, np.nextafter(self.low, np.inf), np.nextafter(self.high, -np.inf)), t)
-
-    def distances(self, t: Array) -> tuple[Array, Array]:
-        """To the bounds; 1 where there is none."""
-        return np.where(self.has_low, t - self.low, 1.0), np.where(self.has_high, self.high - t, 1.0)
-
-    def barrier(self, t: Array) -> float:
-        low, high = self.distances(t)
-        if not (low.min(initial=1.0) > 0 and high.min(initial=1.0) > 0):
-            return np.inf
-        return -float(np.log(low).sum() + np.log(high).sum())
-
-    def force(self, t: Array) -> Array:
-        """The gradient of the barrier."""
-        low, high = self.distances(t)
-        force: Array = self.has_high / high - self.has_low / low
-        return force
-
-
-def _longest(x: Array, dx: Array, keep: float) -> float:
-    """The largest step up to 1 that leaves positive x at least at ``keep`` x."""
-    falling = dx < 0
-    return float(min(1.0, np.min((keep - 1) * x[falling] / dx[falling], initial=1.0)))
-
-
-def _largest(x: Array) -> float:
-    return float(np.abs(x).max(initial=0.0))
 
 
 @dataclass
@@ -230,7 +170,7 @@ class _Run:
 
     def __init__(self, options: Structured, stages: Stages, callback: Callback | None) -> None:
         self.options, self.stages, self.callback = options, stages, callback
-        self.n, self.box, self.factors = stages.sizes, _Box(stages), Factors(stages)
+        self.n, self.box, self.factors = stages.sizes, Box(stages), Factors(stages)
         n = self.n
         self.U, self.c = slice(n.x, n.x + n.z), slice(n.x + n.z, None)
         self.u = slice(n.z + n.x, None)
@@ -272,14 +212,14 @@ class _Run:
         self.factors.start(gradient)
         gradient[:, self.u][self.fixed_u] = 0.0
         # Residuals are compared with the largest terms of their kind, in any step, that cancel in them.
-        largest = max(_largest(sizes), 1e-300)
+        largest = max(largest_of(sizes), 1e-300)
         stationarity = max(
-            _largest(np.abs(gradient).max(axis=0, initial=0.0) / np.maximum(sizes, 1e-8 * largest)),
-            _largest(gradient_end) / max(sizes_end, 1e-8 * largest),
+            largest_of(np.abs(gradient).max(axis=0, initial=0.0) / np.maximum(sizes, 1e-8 * largest)),
+            largest_of(gradient_end) / max(sizes_end, 1e-8 * largest),
         )
         # Multipliers of inequalities must be those of their slacks.
         for own, other, equal in ((d.r[:, self.c], b_c, self.path_equations), (d.s, b_e, self.equations)):
-            stationarity = max(stationarity, _largest((own - other) * ~equal) / max(_largest(other), 1e-8 * largest))
+            stationarity = max(stationarity, largest_of((own - other) * ~equal) / max(largest_of(other), 1e-8 * largest))
         sizes_rows = np.maximum(sizes_rows, 1.0)
         violation = np.abs(p.rows).max(axis=0, initial=0.0) / sizes_rows
         violation_end = np.abs(p.e) / np.maximum(np.abs(e_z) @ np.abs(p.end), 1.0)
@@ -394,13 +334,13 @@ class _Run:
         f = self.factors
         x = f.solve(b)
         along_path = bool(self.path_equations.any())
-        if not along_path and f.missed <= 1e-7 * _largest(b.s) + 1e-12:
+        if not along_path and f.missed <= 1e-7 * largest_of(b.s) + 1e-12:
             return x
         for _ in range(4 if along_path else 1):
             rest = b - f.times(f.matrix, x)
             rest.s[self.equations & ~f.chosen] = 0.0
             pairs = (rest.y, b.y), (rest.end, b.end), (rest.r, b.r), (rest.s, b.s)
-            if all(_largest(left) <= 1e-9 * _largest(right) for left, right in pairs):
+            if all(largest_of(left) <= 1e-9 * largest_of(right) for left, right in pairs):
                 break
             x = x + f.solve(rest)
         return x
@@ -421,7 +361,7 @@ class _Run:
         if not self.box.count:
             return 1.0
         low, high = self.box.distances(t)
-        return min(_longest(low, dt * self.box.has_low, self.keep), _longest(high, -dt * self.box.has_high, self.keep))
+        return min(longest(low, dt * self.box.has_low, self.keep), longest(high, -dt * self.box.has_high, self.keep))
 
     @property
     def keep(self) -> float:
@@ -568,7 +508,7 @@ class _Run:
             low, high = box.distances(p.t)
             d_low = np.where(box.has_low, (self.mu - d.low * dt) / low - d.low, 0.0)
             d_high = np.where(box.has_high, (self.mu + d.high * dt) / high - d.high, 0.0)
-            duals = min(_longest(d.low, d_low, self.keep), _longest(d.high, d_high, self.keep))
+            duals = min(longest(d.low, d_low, self.keep), longest(d.high, d_high, self.keep))
         slope = float(np.vdot(k.g, dp.y) + k.g_end @ dp.end + self.mu * box.force(p.t) @ dt)
         found = self.search(p, b, dp, dt, slope)
         if found is None:
