@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kreisel.control.box import Box, largest_of, longest
+from kreisel.control.filter import Filter
 from kreisel.control.outcome import Callback, Ending, Iteration, Multipliers, Outcome, Row
 from kreisel.control.riccati import DONE, SINGULAR, Array, Factors, Matrix, Vector
 from kreisel.control.stages import Stages
@@ -131,35 +132,6 @@ class _Slopes:
     infeasibility: float
 
 
-class _Filter:
-    """Pairs of violation and cost that no iterate may be as bad as, in both. The letters are those of Waechter and Biegler."""
-
-    GAMMA, DELTA, S_THETA, S_PHI, ETA = 1e-5, 1.0, 1.1, 2.3, 1e-8
-
-    def __init__(self, violation: float) -> None:
-        self.pairs: list[tuple[float, float]] = []
-        self.smallest, self.largest = 1e-4 * max(1.0, violation), 1e4 * max(1.0, violation)
-
-    def forbids(self, violation: float, cost: float) -> bool:
-        return violation > self.largest or any(violation >= v and cost >= c for v, c in self.pairs)
-
-    def add(self, violation: float, cost: float) -> None:
-        self.pairs.append(((1 - self.GAMMA) * violation, cost - self.GAMMA * violation))
-
-    def descends(self, violation: float, slope: float, alpha: float) -> bool:
-        """Whether a step promises so much less cost that this is what counts, (19)."""
-        return slope < 0 and alpha * (-slope) ** self.S_PHI > self.DELTA * violation**self.S_THETA
-
-    def shortest(self, violation: float, slope: float) -> float:
-        """The length below which a step is given up, (23)."""
-        alpha = self.GAMMA
-        if slope < 0:
-            alpha = min(alpha, self.GAMMA * violation / -slope)
-            if violation <= self.smallest:
-                alpha = min(alpha, self.DELTA * violation**self.S_THETA / (-slope) ** self.S_PHI)
-        return 0.05 * alpha
-
-
 class _Stop(Exception):
     def __init__(self, ending: Ending, message: str = "") -> None:
         self.ending, self.message = ending, message or ending.value
@@ -180,7 +152,7 @@ class _Run:
         self.rho = np.zeros(n.e)
         self.mu = self.unit = 0.0
         self.added = 1e-2  # to the Hessian, the last time it was needed
-        self.filter: _Filter | None = None
+        self.filter: Filter | None = None
         self.derivative_seconds = 0.0
         self.history: list[Iteration] = []
 
@@ -530,7 +502,7 @@ class _Run:
     def search(self, p: _Point, b: Vector, dp: Vector, dt: Array, slope: float) -> tuple[_Point, float, tuple[Array, Array]] | None:
         """The first point along a step that the filter lets pass, the length to it, the step of multipliers; None if there is none."""
         violation, merit = p.violation, self.merit(p)
-        self.filter = f = self.filter or _Filter(violation)
+        self.filter = f = self.filter or Filter(violation)
         noise = 1e-14 * (abs(p.cost) + abs(merit))
 
         def passes(q: _Point, alpha: float) -> bool:
